@@ -1,0 +1,70 @@
+import { type App, startApp } from '../app.ts'
+import { ConfigurationError, loadConfig } from '../config.ts'
+import { createDemo, type Demo } from '../features/projects/demo.ts'
+import { createLog } from '../log.ts'
+
+/** Starts the roles of this process and stops them cleanly at the first SIGINT or SIGTERM. */
+async function serve(): Promise<void> {
+  const startedAt = performance.now()
+  const config = loadConfig()
+  const log = createLog(config.logLevel)
+  const app = await startApp(config, log)
+  const stop = stopOnce(app, () => log.flush())
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+  const demo = config.environment === 'production' ? null : await createDemo(app.services)
+  console.log(banner(app, demo, performance.now() - startedAt))
+}
+
+/** A second signal ends the process at once. */
+function stopOnce(app: App, flush: () => void): () => void {
+  return () => {
+    process.once('SIGINT', () => process.exit(130))
+    app.stop().then(
+      () => {
+        flush()
+        process.exit(0)
+      },
+      (error: unknown) => {
+        console.error(error)
+        process.exit(1)
+      },
+    )
+  }
+}
+
+function banner({ config }: App, demo: Demo | null, milliseconds: number): string {
+  const lines = [`Mailwright is ready (${Math.round(milliseconds)} ms, roles ${config.roles.join(' and ')})`]
+  if (config.roles.includes('http')) {
+    lines.push(
+      '',
+      `  API        ${config.apiUrl}/v1/send`,
+      `  GraphQL    ${config.apiUrl}/graphql`,
+      `  API pages  ${config.apiUrl}/docs`,
+    )
+    if (config.mail.provider === 'mailbox') lines.push(`  Mailbox    ${config.apiUrl}/mailbox`)
+  }
+  if (demo) lines.push('', ...demoLines(config.apiUrl, demo))
+  return `${lines.join('\n')}\n`
+}
+
+const demoLines = (apiUrl: string, { keys, domain }: Demo): string[] => [
+  '  A demo project was made. Its keys are shown only now:',
+  '',
+  `  public  ${keys.public}`,
+  `  secret  ${keys.secret}`,
+  '',
+  '  Send a first message and look into the mailbox:',
+  '',
+  `  curl -s ${apiUrl}/v1/send \\`,
+  `    -H 'Authorization: Bearer ${keys.secret}' -H 'Content-Type: application/json' \\`,
+  `    -d '{"to":"ada@example.org","from":"hello@${domain}","subject":"Hello","body":"<p>It works.</p>"}'`,
+]
+
+try {
+  await serve()
+} catch (error) {
+  const known = error instanceof ConfigurationError
+  console.error(known ? `The configuration is not valid:\n${error.message}` : error)
+  process.exit(1)
+}

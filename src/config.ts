@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { z } from 'zod'
+
+const ROLES = ['http', 'worker'] as const
+export type RoleName = (typeof ROLES)[number]
+
+const number = (fallback: number, minimum = 0) => z.coerce.number().int().min(minimum).default(fallback)
+const flag = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((value) => value === 'true')
+const list = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean),
+)
+const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ''))
+
+/** Every variable that the service reads, with its default. Units are in the names or in the descriptions. */
+const variables = z.object({
+  NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
+  PORT: z.coerce.number().int().min(0).max(65535).default(4000).describe('0 takes any free port'),
+  HOST: z.string().optional().describe('127.0.0.1 in development, 0.0.0.0 in production'),
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/ })
+    .optional()
+    .describe('PostgreSQL 15 to 18; without it an embedded server runs under DATA_DIR'),
+  DATABASE_POOL_SIZE: number(10, 2).describe('connections per process'),
+  DATA_DIR: z.string().default('.data').describe('embedded database, mailbox, development secrets'),
+  ROLES: list.pipe(z.array(z.enum(ROLES)).min(1)).prefault(ROLES.join(',')),
+  API_URL: url.optional().describe('public address of this service, used in links'),
+  DASHBOARD_URL: url.optional().describe('the browser origin that may call everything outside /v1'),
+  JWT_SECRET: z.string().min(32).optional().describe('at least 32 characters; random in development'),
+  ENCRYPTION_SECRET: z
+    .string()
+    .min(32)
+    .optional()
+    .describe('encrypts secrets at rest (DKIM keys); JWT_SECRET when absent'),
+  MAIL_PROVIDER: z.enum(['mailbox', 'smtp', 'mailgun']).optional(),
+  SMTP_URL: z
+    .url({ protocol: /^smtps?$/ })
+    .optional()
+    .describe('smtp://user:password@host:587 or smtps://…'),
+  SMTP_CONNECTIONS: number(10, 1).describe('connections to the SMTP server per worker process'),
+  MAILGUN_API_KEY: z.string().optional(),
+  MAILGUN_URL: url.default('https://api.mailgun.net'),
+  RATE_LIMIT_PER_MINUTE: number(1000).describe('requests per project; 0 = off'),
+  PROJECT_SEND_RATE_PER_SECOND: number(50).describe('messages per project; 0 = off'),
+  IDEMPOTENCY_TTL_HOURS: number(24, 1),
+  EMAIL_BODY_RETENTION_DAYS: number(90, 1),
+  MAX_ATTACHMENTS: number(10),
+  MAX_ATTACHMENT_MB: number(10).describe('all attachments of a message together, decoded'),
+  MAX_MESSAGE_MB: number(40, 1).describe('the whole message'),
+  TRACK_ACCEPTS_SECRET_KEY: flag,
+  METRICS_TOKEN: z.string().min(16).optional().describe('bearer token for GET /metrics from elsewhere'),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
+})
+
+export type MailConfig =
+  | { provider: 'mailbox'; directory: string }
+  | { provider: 'smtp'; url: string; connections: number }
+  | { provider: 'mailgun'; apiKey: string; url: string }
+
+export type Config = Readonly<ReturnType<typeof build>>
+
+/** Thrown with every bad variable in one message, so that a set-up is mended in one go. */
+export class ConfigurationError extends Error {
+  override name = 'ConfigurationError'
+}
+
+/** Reads the environment once. Nothing else in the service looks at `process.env`. */
+export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const parsed = variables.safeParse(present)
+  if (!parsed.success) {
+    throw new ConfigurationError(
+      parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'),
+    )
+  }
+  const problems = contradictions(parsed.data)
+  if (problems.length > 0) throw new ConfigurationError(problems.join('\n'))
+  return Object.freeze(build(parsed.data))
+}
+
+type Variables = z.output<typeof variables>
+
+function contradictions(v: Variables): string[] {
+  const problems: string[] = []
+  if (v.MAIL_PROVIDER === 'smtp' && !v.SMTP_URL) problems.push('SMTP_URL: needed by MAIL_PROVIDER=smtp')
+  if (v.MAIL_PROVIDER === 'mailgun' && !v.MAILGUN_API_KEY) {
+    problems.push('MAILGUN_API_KEY: needed by MAIL_PROVIDER=mailgun')
+  }
+  if (v.NODE_ENV !== 'production') return problems
+  if (!v.JWT_SECRET) problems.push('JWT_SECRET: needed in production (32 random characters or more)')
+  if (!v.DATABASE_URL) problems.push('DATABASE_URL: needed in production')
+  if (!v.API_URL) problems.push('API_URL: needed in production, links in mail point to it')
+  if (!v.MAIL_PROVIDER && !v.SMTP_URL && !v.MAILGUN_API_KEY) {
+    problems.push(
+      'MAIL_PROVIDER: nothing is configured to send with; the mailbox must be asked for explicitly',
+    )
+  }
+  return problems
+}
+
+function build(v: Variables) {
+  const production = v.NODE_ENV === 'production'
+  const host = v.HOST ?? (production ? '0.0.0.0' : '127.0.0.1')
+  const dataDir = path.resolve(v.DATA_DIR)
+  const jwtSecret = v.JWT_SECRET ?? developmentSecret(dataDir)
+  return {
+    environment: v.NODE_ENV,
+    host,
+    port: v.PORT,
+    databaseUrl: v.DATABASE_URL ?? null,
+    databasePoolSize: v.DATABASE_POOL_SIZE,
+    dataDir,
+    roles: v.ROLES,
+    /** Null until the port is known when neither API_URL nor a fixed port is given. */
+    apiUrl: v.API_URL ?? `http://${host}:${v.PORT}`,
+    dashboardUrl: v.DASHBOARD_URL ?? null,
+    encryptionSecret: v.ENCRYPTION_SECRET ?? jwtSecret,
+    mail: mailConfig(v, dataDir),
+    rateLimitPerMinute: v.RATE_LIMIT_PER_MINUTE,
+    sendRatePerSecond: v.PROJECT_SEND_RATE_PER_SECOND,
+    idempotencyTtlHours: v.IDEMPOTENCY_TTL_HOURS,
+    emailBodyRetentionDays: v.EMAIL_BODY_RETENTION_DAYS,
+    maxAttachments: v.MAX_ATTACHMENTS,
+    maxAttachmentBytes: v.MAX_ATTACHMENT_MB * 1024 * 1024,
+    maxMessageBytes: v.MAX_MESSAGE_MB * 1024 * 1024,
+    trackAcceptsSecretKey: v.TRACK_ACCEPTS_SECRET_KEY,
+    metricsToken: v.METRICS_TOKEN ?? null,
+    logLevel: v.LOG_LEVEL,
+  }
+}
+
+function mailConfig(v: Variables, dataDir: string): MailConfig {
+  const provider = v.MAIL_PROVIDER ?? (v.MAILGUN_API_KEY ? 'mailgun' : v.SMTP_URL ? 'smtp' : 'mailbox')
+  if (provider === 'mailgun' && v.MAILGUN_API_KEY) {
+    return { provider, apiKey: v.MAILGUN_API_KEY, url: v.MAILGUN_URL }
+  }
+  if (provider === 'smtp' && v.SMTP_URL) {
+    return { provider, url: v.SMTP_URL, connections: v.SMTP_CONNECTIONS }
+  }
+  return { provider: 'mailbox', directory: path.join(dataDir, 'mailbox') }
+}
+
+/** Made once and kept, so that what it protects survives a restart. */
+function developmentSecret(dataDir: string): string {
+  const file = path.join(dataDir, 'secret')
+  if (existsSync(file)) return readFileSync(file, 'utf8').trim()
+  mkdirSync(dataDir, { recursive: true })
+  const secret = randomBytes(32).toString('hex')
+  // "wx": when two processes start at once, the second one reads what the first wrote.
+  try {
+    writeFileSync(file, secret, { mode: 0o600, flag: 'wx' })
+    return secret
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
+      return readFileSync(file, 'utf8').trim()
+    throw error
+  }
+}

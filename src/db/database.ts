@@ -1,0 +1,50 @@
+import { PrismaPg } from '@prisma/adapter-pg'
+import pg from 'pg'
+import { PrismaClient } from '../generated/prisma/client.ts'
+import type { Sql } from './sql.ts'
+
+/** A statement that takes longer is ended by the server; the request answers 503. */
+const STATEMENT_TIMEOUT_MS = 30_000
+
+export type Database = {
+  url: string
+  pool: pg.Pool
+  prisma: PrismaClient
+  sql: Sql
+  close(): Promise<void>
+}
+
+/** One pool per process; Prisma and the hand-written statements share it. */
+export function openDatabase(
+  url: string,
+  options: { poolSize: number; onError: (error: Error) => void },
+): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.poolSize,
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 30_000,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    // The client's own clock, for a server that no longer answers at all.
+    query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
+    idle_in_transaction_session_timeout: 60_000,
+    keepAlive: true,
+    application_name: 'mailwright',
+  })
+  // An idle connection that breaks must not end the process; the next query opens a new one.
+  pool.on('error', options.onError)
+  const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
+  return {
+    url,
+    pool,
+    prisma,
+    sql: async <Row extends object>(query: { name: string; text: string }, values: unknown[] = []) => {
+      const result = await pool.query<Row>({ name: query.name, text: query.text, values })
+      return result.rows
+    },
+    async close() {
+      await prisma.$disconnect()
+      await pool.end()
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import { Prisma } from '../generated/prisma/client.ts'
+
+/**
+ * SQL text with a name, under which each connection prepares it once. `Row` is the shape of what it returns;
+ * it is written beside the text because nothing else can know it.
+ */
+export type Statement<Row> = { name: string; text: string; row?: Row }
+
+export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text })
+
+/** Runs a statement on a connection of its own, or inside the transaction that the context is bound to. */
+export type Sql = <Row extends object>(query: Statement<Row>, values?: unknown[]) => Promise<Row[]>
+
+const UNREACHABLE = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+  '08000',
+  '08001',
+  '08003',
+  '08006',
+  '53300', // too many connections
+  '57P01', // shut down by an administrator
+  '57P02', // crashed
+  '57P03', // starting up or shutting down
+  '57014', // statement time-out
+  '55P03', // lock time-out
+  '40001', // serialisation failure that was retried in vain
+  '40P01', // deadlock that was retried in vain
+  'P1001',
+  'P1002',
+  'P1008',
+  'P1017',
+  'P2024',
+  'P2028',
+  'P2034',
+])
+
+/** pg and its pool report these without a code. */
+const UNREACHABLE_TEXT =
+  /Connection terminated|timeout exceeded when trying to connect|Cannot use a pool after|Client has encountered a connection error|Query read timeout|Server has closed the connection|Can't reach database/
+
+function* causes(error: unknown): Generator<Error> {
+  for (let current = error; current instanceof Error; current = current.cause) yield current
+}
+
+const codeOf = (error: Error): string | undefined => {
+  if (error instanceof Prisma.PrismaClientKnownRequestError) return originalCode(error) ?? error.code
+  return 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+/** Prisma wraps a database error of a raw query; the SQLSTATE is in its `meta`. */
+function originalCode(error: Prisma.PrismaClientKnownRequestError): string | undefined {
+  const cause = error.meta?.driverAdapterError
+  if (!(cause instanceof Error) || typeof cause.cause !== 'object' || cause.cause === null) return undefined
+  const { originalCode: code } = cause.cause as { originalCode?: unknown }
+  return typeof code === 'string' ? code : undefined
+}
+
+/** Whether the database, not the request, is the reason: it is away, starting, overloaded or too slow. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  for (const cause of causes(error)) {
+    if (UNREACHABLE.has(codeOf(cause) ?? '')) return true
+    if (UNREACHABLE_TEXT.test(cause.message)) return true
+    if (cause instanceof Prisma.PrismaClientInitializationError) return true
+  }
+  return false
+}
+
+/** The SQLSTATE of a failed statement, whichever door it went through. */
+export function sqlState(error: unknown): string | undefined {
+  for (const cause of causes(error)) {
+    const code = codeOf(cause)
+    if (code) return code
+  }
+  return undefined
+}
+
+/** Whether the statement broke the constraint of that name. */
+export function violates(error: unknown, constraint: string): boolean {
+  for (const cause of causes(error)) {
+    if ('constraint' in cause && cause.constraint === constraint) return true
+    if (cause.message.includes(`"${constraint}"`)) return true
+  }
+  return false
+}

@@ -1,0 +1,145 @@
+/** Every code that an answer can carry, with its HTTP status. The one table of the service. */
+const STATUS_OF = {
+  BAD_REQUEST: 400,
+  INVALID_REQUEST_BODY: 400,
+  INVALID_IDEMPOTENCY_KEY: 400,
+  CONTACT_UNSUBSCRIBED: 400,
+  MISSING_AUTH: 401,
+  INVALID_API_KEY: 401,
+  FORBIDDEN: 403,
+  PROJECT_DISABLED: 403,
+  DOMAIN_NOT_VERIFIED: 403,
+  RESOURCE_NOT_FOUND: 404,
+  TEMPLATE_NOT_FOUND: 404,
+  DOMAIN_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  CONFLICT: 409,
+  IDEMPOTENCY_KEY_REUSED: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  VALIDATION_ERROR: 422,
+  RATE_LIMIT_EXCEEDED: 429,
+  INTERNAL_SERVER_ERROR: 500,
+  SERVICE_UNAVAILABLE: 503,
+} as const
+
+export type ErrorCode = keyof typeof STATUS_OF
+
+/**
+ * The contract names INTERNAL_SERVER_ERROR as the code of an unverified sender domain (with status 403).
+ * Inside, the error has a name of its own; only the answer carries the contract's.
+ */
+const PUBLIC_CODE_OF: Partial<Record<ErrorCode, ErrorCode>> = { DOMAIN_NOT_VERIFIED: 'INTERNAL_SERVER_ERROR' }
+
+/** What is wrong with one field of the input. `received` names a type, never a value. */
+export type FieldError = { field: string; message: string; code: string; received?: string }
+
+export type ErrorExtras = {
+  errors?: FieldError[]
+  details?: Record<string, unknown>
+  suggestion?: string
+  /** Response headers, such as Allow or Retry-After. */
+  headers?: Record<string, string>
+}
+
+/** The only error that reaches a client as it is: everything in it is public. */
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly extras: ErrorExtras
+
+  constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
+    super(message)
+    this.name = 'AppError'
+    this.code = code
+    this.extras = extras
+  }
+
+  get statusCode(): number {
+    return STATUS_OF[this.code]
+  }
+}
+
+/** The body of an error in GraphQL's `extensions` and in the REST envelope's `error`. */
+export type PublicError = {
+  code: ErrorCode
+  message: string
+  statusCode: number
+  requestId: string
+  errors?: FieldError[]
+  details?: Record<string, unknown>
+  suggestion?: string
+}
+
+export function toPublicError(error: AppError, requestId: string): PublicError {
+  const { errors, details, suggestion } = error.extras
+  return {
+    code: PUBLIC_CODE_OF[error.code] ?? error.code,
+    message: error.message,
+    statusCode: error.statusCode,
+    requestId,
+    ...(errors && { errors }),
+    ...(details && { details }),
+    ...(suggestion && { suggestion }),
+  }
+}
+
+export const badRequest = (message: string) => new AppError('BAD_REQUEST', message)
+
+export const invalidBody = (message: string) => new AppError('INVALID_REQUEST_BODY', message)
+
+export const validationError = (errors: FieldError[]) =>
+  new AppError('VALIDATION_ERROR', 'The request has fields that are not valid; see errors.', { errors })
+
+export const fieldError = (field: string, code: string, message: string) =>
+  validationError([{ field, code, message }])
+
+export const conflict = (message: string) => new AppError('CONFLICT', message)
+
+export const tooLarge = (message: string) => new AppError('PAYLOAD_TOO_LARGE', message)
+
+export const notFound = (
+  what: string,
+  code: 'RESOURCE_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'DOMAIN_NOT_FOUND' = 'RESOURCE_NOT_FOUND',
+) => new AppError(code, `${what} was not found in this project.`)
+
+export const missingAuth = () =>
+  new AppError('MISSING_AUTH', 'No API key was given.', {
+    suggestion: 'Send the header "Authorization: Bearer <API key>".',
+  })
+
+export const invalidApiKey = (message = 'The API key is not valid.', suggestion?: string) =>
+  new AppError('INVALID_API_KEY', message, suggestion ? { suggestion } : {})
+
+export const projectDisabled = (reason: string | null) =>
+  new AppError('PROJECT_DISABLED', 'The project is disabled: it can be read, but not changed or sent from.', {
+    details: { reason },
+  })
+
+export const domainNotVerified = (domain: string) =>
+  new AppError('DOMAIN_NOT_VERIFIED', `The sender domain ${domain} is not verified for this project.`, {
+    details: { reason: 'domain_not_verified', domain },
+    suggestion: `Add ${domain} with POST /domains, publish the DNS records it returns, and send again once it is verified.`,
+  })
+
+export const contactUnsubscribed = (emails: string[]) =>
+  new AppError(
+    'CONTACT_UNSUBSCRIBED',
+    'A recipient is not subscribed, and this template is not transactional. Nothing was sent.',
+    {
+      details: { emails },
+      suggestion:
+        'Send "subscribed": true when the person has agreed to get such mail, or use a TRANSACTIONAL template.',
+    },
+  )
+
+export const serviceUnavailable = () =>
+  new AppError('SERVICE_UNAVAILABLE', 'The service cannot reach its database right now.', {
+    suggestion: 'Try again in a few seconds; with an Idempotency-Key a repeat is safe.',
+    headers: { 'retry-after': '5' },
+  })
+
+export const internalError = () =>
+  new AppError(
+    'INTERNAL_SERVER_ERROR',
+    'Something went wrong on our side. The request id identifies it in the logs.',
+  )

@@ -1,0 +1,68 @@
+/** Places of the parameters of `upsertContactCtes`, such as "$5". */
+export type UpsertParameters = {
+  /** boolean; null keeps the state of a known contact. */
+  subscribed: string
+  /** boolean: the state of a new contact when `subscribed` is null. */
+  defaultSubscribed: string
+  /** jsonb object and text array, from `readData`. */
+  set: string
+  unset: string
+  now: string
+}
+
+/**
+ * The one way in which a contact is made or changed by its address, as the CTEs `merged` and `contact` of a
+ * larger statement. They read the relation `person` (project_id, id, email) with an id for each contact that
+ * may be new.
+ *
+ * Merging happens in the row's newest version, so concurrent writers lose nothing. A contact that would not
+ * change is not written: tracking a known contact costs no dead row version. When the subscription changes,
+ * `person.id`, which no new contact takes then, becomes the id of the event that says so.
+ *
+ * `contact` has a row per person: (project_id, id, email, subscribed, created, subscription_changed). It has
+ * none when a concurrent statement makes the same contact at the same moment and nothing is left to change;
+ * the caller runs its statement again then. Index: contacts_project_id_email_key.
+ */
+export const upsertContactCtes = (p: UpsertParameters): string => `
+  merged as (
+    insert into contacts as c (project_id, id, email, subscribed, data, created_at, updated_at)
+    select project_id, id, email, coalesce(${p.subscribed}::boolean, ${p.defaultSubscribed}::boolean),
+      ${p.set}::jsonb, ${p.now}::timestamptz, ${p.now}::timestamptz
+    from person
+    where not exists (
+      select from contacts c where c.project_id = person.project_id and c.email = person.email
+        and c.subscribed = coalesce(${p.subscribed}::boolean, c.subscribed)
+        and c.data = (c.data || ${p.set}::jsonb) - ${p.unset}::text[])
+    on conflict (project_id, email) do update set
+      subscribed = coalesce(${p.subscribed}::boolean, c.subscribed),
+      data = (c.data || ${p.set}::jsonb) - ${p.unset}::text[],
+      subscription_event_id = case when c.subscribed <> coalesce(${p.subscribed}::boolean, c.subscribed)
+        then excluded.id else c.subscription_event_id end,
+      updated_at = ${p.now}::timestamptz
+    where c.subscribed <> coalesce(${p.subscribed}::boolean, c.subscribed)
+      or c.data <> (c.data || ${p.set}::jsonb) - ${p.unset}::text[]
+    returning project_id, id, email, subscribed, subscription_event_id
+  ),
+  contact as (
+    select m.project_id, m.id, m.email, m.subscribed, m.id = person.id as created,
+      m.subscription_event_id is not distinct from person.id as subscription_changed
+    from merged m join person using (project_id, email)
+    union all
+    select c.project_id, c.id, c.email, c.subscribed, false, false
+    from person join contacts c using (project_id, email)
+    where not exists (select from merged m where m.email = person.email)
+  )`
+
+/**
+ * The CTE `subscription_event`: says of each changed contact that it was subscribed or unsubscribed, and by
+ * what (`source`, a parameter's place).
+ */
+export const subscriptionEventCte = (source: string, now: string): string => `
+  subscription_event as (
+    insert into events (project_id, id, contact_id, name, data, created_at)
+    select contact.project_id, person.id, contact.id,
+      case when contact.subscribed then 'contact.subscribed' else 'contact.unsubscribed' end,
+      jsonb_build_object('source', ${source}::text), ${now}::timestamptz
+    from contact join person using (project_id, email)
+    where contact.subscription_changed
+  )`

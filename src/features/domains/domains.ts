@@ -1,0 +1,95 @@
+import { generateKeyPair } from 'node:crypto'
+import { promisify } from 'node:util'
+import { z } from 'zod'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { sqlState } from '../../db/sql.ts'
+import { conflict, notFound } from '../../errors.ts'
+import type { Domain } from '../../generated/prisma/client.ts'
+import { asciiDomain, isDomain } from '../../lib/email-address.ts'
+import { isId, newId } from '../../lib/ids.ts'
+import { deriveKey, encrypt } from '../../lib/secrets.ts'
+import { type DnsRecord, dkimRecord, mailRecords } from './dns-records.rules.ts'
+
+export const addDomainInput = z
+  .object({
+    domain: z
+      .string()
+      .transform((value) => value.trim().toLowerCase())
+      .refine(isDomain, { error: 'must be a domain name', params: { code: 'invalid_string' } })
+      .describe('A domain or subdomain that mail is to come from. Each subdomain is added itself.'),
+  })
+  .describe('A sender domain.')
+
+const SELECTOR = 'mailwright'
+const UNIQUE_VIOLATION = new Set(['23505', 'P2002'])
+
+const generateKeys = promisify(generateKeyPair)
+
+/** RSA with 2048 bits: what every receiver verifies (RFC 8301, 3.2). */
+async function newDkimKey(): Promise<{ publicKey: string; privateKey: string }> {
+  const { publicKey, privateKey } = await generateKeys('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'der' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+  return { publicKey: publicKey.toString('base64'), privateKey }
+}
+
+/**
+ * Adds a domain with its DNS records and its DKIM key. With the mailbox provider nothing leaves the machine,
+ * so the domain counts as verified at once.
+ */
+export async function addDomain(ctx: Ctx, input: { domain: string }): Promise<Domain> {
+  const domain = asciiDomain(input.domain)
+  const key = await newDkimKey()
+  const now = ctx.now()
+  const verified = ctx.config.mail.provider === 'mailbox'
+  const records: DnsRecord[] = [dkimRecord(domain, SELECTOR, key.publicKey), ...mailRecords(domain)]
+  try {
+    return await ctx.db.domain.create({
+      data: {
+        projectId: projectIdOf(ctx),
+        id: newId(now),
+        domain,
+        status: verified ? 'VERIFIED' : 'PENDING',
+        verifiedAt: verified ? now : null,
+        records: records.map((record) => ({ ...record, status: verified ? 'VERIFIED' : 'PENDING' })),
+        dkimSelector: SELECTOR,
+        dkimPrivateKey: new Uint8Array(encrypt(encryptionKey(ctx), key.privateKey)),
+        createdAt: now,
+        updatedAt: now,
+      },
+    })
+  } catch (error) {
+    if (!UNIQUE_VIOLATION.has(sqlState(error) ?? '')) throw error
+    throw conflict(`The domain ${domain} has been added already, to this project or to another one.`)
+  }
+}
+
+const encryptionKey = (ctx: Ctx) => deriveKey(ctx.config.encryptionSecret, 'secrets at rest')
+
+/** Domains of the caller's project, newest first. Another project's id is one that does not exist. */
+export async function listDomains(ctx: Ctx, projectId: string): Promise<Domain[]> {
+  if (projectId.toLowerCase() !== projectIdOf(ctx)) throw notFound('The project')
+  return ctx.db.domain.findMany({ where: { projectId: projectIdOf(ctx) }, orderBy: { id: 'desc' } })
+}
+
+export async function deleteDomain(ctx: Ctx, id: string): Promise<void> {
+  const { count } = isId(id)
+    ? await ctx.db.domain.deleteMany({ where: { projectId: projectIdOf(ctx), id } })
+    : { count: 0 }
+  if (count === 0) throw notFound('The domain', 'DOMAIN_NOT_FOUND')
+}
+
+/** Marks a domain as verified without looking at DNS; the operator vouches for it. Adds it when it is new. */
+export async function forceVerified(ctx: Ctx, domain: string): Promise<Domain> {
+  const name = asciiDomain(domain)
+  const projectId = projectIdOf(ctx)
+  const known = await ctx.db.domain.findFirst({ where: { projectId, domain: name } })
+  const { id } = known ?? (await addDomain(ctx, { domain: name }))
+  const now = ctx.now()
+  return ctx.db.domain.update({
+    where: { projectId_id: { projectId, id } },
+    data: { status: 'VERIFIED', verifiedAt: now, updatedAt: now },
+  })
+}

@@ -1,0 +1,259 @@
+import { refusalOf } from '../../access.ts'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { sqlState, violates } from '../../db/sql.ts'
+import {
+  contactUnsubscribed,
+  domainNotVerified,
+  fieldError,
+  notFound,
+  serviceUnavailable,
+  tooLarge,
+} from '../../errors.ts'
+import type { MessageType } from '../../generated/prisma/enums.ts'
+import { domainOf } from '../../lib/email-address.ts'
+import { newId } from '../../lib/ids.ts'
+import { checkTemplate, TemplateSyntaxError } from '../../mail/render.ts'
+import { type DataChange, MAX_DATA_BYTES, mergeData, readData } from '../contacts/contact-data.rules.ts'
+import { type AttachmentFile, assertMessageSize, readAttachments } from './attachments.ts'
+import { type Composed, compose } from './compose.ts'
+import { messageIdOf } from './message-id.ts'
+import type { NamedAddress } from './recipients.ts'
+import { headerList, type SendInput } from './send.rules.ts'
+import { type SendContext, sendContext, storeSend, storeSendOnce } from './send.sql.ts'
+
+export type SentEmail = { contact: { id: string; email: string }; email: string }
+export type SendResult = { emails: SentEmail[]; timestamp: Date }
+
+/** What the request and its template come to, for all recipients. */
+type Message = {
+  from: NamedAddress
+  replyTo: string | null
+  subject: string
+  body: string
+  type: MessageType
+}
+
+type Addressed = {
+  recipient: NamedAddress
+  /** For a contact that the request may turn out to make. */
+  newContactId: string
+  contactId: string
+  emailId: string
+  composed: Composed
+}
+
+/** The abort_statement function of the migrations raises it. */
+const ABORTED = 'MW001'
+const ATTEMPTS = 5
+
+/**
+ * Accepts a message for all of its recipients, or for none: contacts, mail and its place in the delivery
+ * queue are one commit. At most two round trips: one reads, one writes.
+ */
+export async function sendEmail(ctx: Ctx, input: SendInput): Promise<SendResult> {
+  const files = readAttachments(ctx.config, input.attachments ?? [])
+  const change = readData(input.data)
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const result = await tryToSend(ctx, input, change, files)
+    if (!result) continue
+    ctx.services.wakeUp.notify()
+    return result
+  }
+  throw serviceUnavailable()
+}
+
+async function tryToSend(
+  ctx: Ctx,
+  input: SendInput,
+  change: DataChange,
+  files: AttachmentFile[],
+): Promise<SendResult | null> {
+  const now = ctx.now()
+  const known = await readContext(ctx, input)
+  const message = messageOf(input, known)
+  assertRenderable(message)
+  if (!known.domainVerified) throw domainNotVerified(domainOf(message.from.email))
+  assertSubscribed(input, message, known)
+  const contacts = new Map(known.contacts.map((contact) => [contact.email, contact]))
+  const addressed = input.to.map((recipient) =>
+    address(ctx, message, recipient, input, change, contacts.get(recipient.email), now),
+  )
+  assertSizes(ctx, addressed, files)
+  const result: SendResult = {
+    emails: addressed.map(({ contactId, recipient, emailId }) => ({
+      contact: { id: contactId, email: recipient.email },
+      email: emailId,
+    })),
+    timestamp: now,
+  }
+  const stored = await store(ctx, input, change, message, addressed, files, result)
+  return stored ? result : null
+}
+
+async function readContext(ctx: Ctx, input: SendInput): Promise<SendContext> {
+  const [known] = await ctx.sql(sendContext, [
+    projectIdOf(ctx),
+    keyHashOf(ctx),
+    input.template ?? null,
+    input.from ? domainOf(input.from.email) : null,
+    input.to.map(({ email }) => email),
+  ])
+  if (!known?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
+  if (input.template && !known.template) throw notFound('The template', 'TEMPLATE_NOT_FOUND')
+  return known
+}
+
+const keyHashOf = (ctx: Ctx) => (ctx.actor.kind === 'key' ? ctx.actor.keyHash : null)
+
+function messageOf(input: SendInput, { template }: SendContext): Message {
+  const from = input.from
+    ? { ...input.from, name: input.from.name ?? input.name }
+    : { email: template?.from ?? '', name: template?.fromName ?? undefined }
+  return {
+    from,
+    replyTo: input.reply ?? template?.replyTo ?? null,
+    subject: input.subject ?? template?.subject ?? '',
+    body: input.body ?? template?.body ?? '',
+    type: template?.type ?? 'TRANSACTIONAL',
+  }
+}
+
+function assertRenderable(message: Message): void {
+  for (const field of ['subject', 'body'] as const) {
+    try {
+      checkTemplate(message[field])
+    } catch (error) {
+      if (!(error instanceof TemplateSyntaxError)) throw error
+      throw fieldError(field, 'custom', `is not a valid template: ${error.message}`)
+    }
+  }
+}
+
+/** Only transactional mail goes to people who have not subscribed. */
+function assertSubscribed(input: SendInput, message: Message, known: SendContext): void {
+  if (message.type === 'TRANSACTIONAL' || input.subscribed === true) return
+  const subscribed = new Set(known.contacts.filter((contact) => contact.subscribed).map(({ email }) => email))
+  const refused = input.to.filter(({ email }) => input.subscribed === false || !subscribed.has(email))
+  if (refused.length > 0) throw contactUnsubscribed(refused.map(({ email }) => email))
+}
+
+function address(
+  ctx: Ctx,
+  message: Message,
+  recipient: NamedAddress,
+  input: SendInput,
+  change: DataChange,
+  contact: SendContext['contacts'][number] | undefined,
+  now: Date,
+): Addressed {
+  const newContactId = newId(now)
+  const contactId = contact?.id ?? newContactId
+  const emailId = newId(now)
+  const merged = mergeData(contact?.data ?? {}, change)
+  const composed = compose(ctx.config, message, {
+    projectId: projectIdOf(ctx),
+    contactId,
+    emailId,
+    email: recipient.email,
+    name: recipient.name,
+    subscribed: input.subscribed ?? contact?.subscribed ?? false,
+    data: { ...merged, ...change.values },
+  })
+  return { recipient, newContactId, contactId, emailId, composed }
+}
+
+/** What one request may store, all recipients together; a campaign is the way to write to many. */
+const MAX_REQUEST_BYTES = 64 * 1024 * 1024
+
+function assertSizes(ctx: Ctx, addressed: Addressed[], files: AttachmentFile[]): void {
+  let sum = 0
+  for (const { composed } of addressed) {
+    assertMessageSize(ctx.config, composed.html, files)
+    sum += composed.html.length
+  }
+  if (sum > MAX_REQUEST_BYTES) {
+    throw tooLarge('The messages of this request are too large together; send it in several requests.')
+  }
+}
+
+/** False when a contact was made by another request since it was read. */
+async function store(
+  ctx: Ctx,
+  input: SendInput,
+  change: DataChange,
+  message: Message,
+  addressed: Addressed[],
+  files: AttachmentFile[],
+  result: SendResult,
+): Promise<boolean> {
+  const values = [
+    projectIdOf(ctx),
+    keyHashOf(ctx),
+    result.timestamp,
+    input.subscribed ?? null,
+    JSON.stringify(change.set),
+    change.unset,
+    ...perRecipient(ctx, input, message, addressed),
+    message.from.email,
+    message.from.name ?? null,
+    message.replyTo,
+    message.type,
+    input.template ?? null,
+    files.length > 0 ? newId(result.timestamp) : null,
+    ...perFile(files),
+  ]
+  const held = ctx.reservation?.kind === 'held' ? ctx.reservation : null
+  try {
+    const [row] = held
+      ? await ctx.sql(storeSendOnce, [
+          ...values,
+          held.key,
+          held.holder,
+          held.bodyHash,
+          JSON.stringify(result),
+        ])
+      : await ctx.sql(storeSend, values)
+    if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
+    return true
+  } catch (error) {
+    if (sqlState(error) === ABORTED) return false
+    throw violates(error, 'contacts_data_size') ? dataTooLarge() : error
+  }
+}
+
+const dataTooLarge = () =>
+  fieldError(
+    'data',
+    'too_big',
+    `must not take more than ${MAX_DATA_BYTES} bytes, together with what a contact has`,
+  )
+
+function perRecipient(ctx: Ctx, input: SendInput, message: Message, addressed: Addressed[]): unknown[] {
+  const projectId = projectIdOf(ctx)
+  const own = headerList(input.headers)
+  return [
+    addressed.map(({ recipient }) => recipient.email),
+    addressed.map(({ newContactId }) => newContactId),
+    addressed.map(({ contactId }) => contactId),
+    addressed.map(({ emailId }) => emailId),
+    addressed.map(({ recipient }) => recipient.name ?? null),
+    addressed.map(({ composed }) => composed.subject),
+    addressed.map(({ composed }) => composed.html),
+    addressed.map(({ composed }) => JSON.stringify(withOwnHeaders(composed, own))),
+    addressed.map(({ emailId }) => messageIdOf(projectId, emailId, message.from.email)),
+  ]
+}
+
+/** The service's headers win: an unsubscribe link that does not work would break the law for the sender. */
+function withOwnHeaders(composed: Composed, own: { name: string; value: string }[]) {
+  const taken = new Set(composed.headers.map(({ name }) => name.toLowerCase()))
+  return [...own.filter(({ name }) => !taken.has(name.toLowerCase())), ...composed.headers]
+}
+
+const perFile = (files: AttachmentFile[]): unknown[] => [
+  files.map(({ filename }) => filename),
+  files.map(({ contentType }) => contentType),
+  files.map(({ disposition }) => disposition),
+  files.map(({ contentId }) => contentId),
+  files.map(({ content }) => content),
+]

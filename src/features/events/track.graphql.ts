@@ -1,0 +1,31 @@
+import { builder } from '../../graphql/builder.ts'
+import { post } from '../../graphql/rest-route.ts'
+import { inputFromZod } from '../../graphql/zod-input.ts'
+import { type TrackResult, trackEvent, trackInput } from './track.ts'
+
+const TrackEventInput = inputFromZod('TrackEventInput', trackInput)
+
+const TrackEventResult = builder.objectRef<TrackResult>('TrackEventResult').implement({
+  description: 'What a tracked event was recorded as.',
+  fields: (t) => ({
+    contact: t.exposeID('contact', { description: 'The id of the contact.' }),
+    event: t.exposeID('event', { description: 'The id of the event.' }),
+    timestamp: t.expose('timestamp', { type: 'DateTime', description: 'When the event was recorded.' }),
+  }),
+})
+
+builder.mutationField('trackEvent', (t) =>
+  t.field({
+    description: 'Records an event of a contact, which is made or merged in the same commit.',
+    type: TrackEventResult,
+    access: 'publicKey',
+    rest: post('/v1/track', 'Public API', { wrapped: true, rechecksKey: true }),
+    idempotent: true,
+    args: {
+      input: t.arg({ type: TrackEventInput, required: true }),
+      idempotencyKey: t.arg.string({ description: '1 to 255 printable ASCII characters; see Idempotency.' }),
+      idempotencyReplay: t.arg.boolean({ description: 'Answer a repeat with the first answer.' }),
+    },
+    resolve: (_root, { input }, ctx) => trackEvent(ctx, input),
+  }),
+)

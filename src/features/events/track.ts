@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { refusalOf } from '../../access.ts'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { violates } from '../../db/sql.ts'
+import { fieldError, serviceUnavailable } from '../../errors.ts'
+import { email, jsonObject, optional } from '../../lib/fields.ts'
+import { newId } from '../../lib/ids.ts'
+import { MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
+import { isReservedEvent, MAX_EVENT_NAME } from './events.rules.ts'
+import { track, trackOnce } from './track.sql.ts'
+
+export const trackInput = z
+  .object({
+    email: email.describe('The contact; it is made when it is new.'),
+    event: z
+      .string()
+      .min(1)
+      .max(MAX_EVENT_NAME)
+      .refine((name) => !isReservedEvent(name), {
+        error: 'is reserved: the service writes this event itself',
+        params: { code: 'reserved_event' },
+      })
+      .describe('The name of the event, at most 255 characters.'),
+    subscribed: optional(z.boolean()).describe(
+      'New contacts are subscribed unless this is false; known ones keep their state unless it is given.',
+    ),
+    data: optional(jsonObject).describe(
+      'Stored on the contact and with the event. null deletes a key, "" is ignored, { value, persistent: false } goes to the event only.',
+    ),
+  })
+  .describe('Something that a contact did.')
+
+export type TrackInput = z.output<typeof trackInput>
+export type TrackResult = { contact: string; event: string; timestamp: Date }
+
+/** How often a statement is run again that met a concurrent one making the same contact. */
+const ATTEMPTS = 5
+
+/** Makes or merges the contact and records the event, in one commit and one round trip. */
+export async function trackEvent(ctx: Ctx, input: TrackInput): Promise<TrackResult> {
+  const now = ctx.now()
+  const eventId = newId(now)
+  const values = valuesOf(ctx, input, eventId, now)
+  const held = ctx.reservation?.kind === 'held' ? ctx.reservation : null
+  const run = () =>
+    held
+      ? ctx.sql(trackOnce, [...values, held.key, held.holder, held.bodyHash, now.toISOString()])
+      : ctx.sql(track, values)
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const [row] = await run().catch(rethrowTooLarge)
+    if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
+    if (row.contactId) return { contact: row.contactId, event: eventId, timestamp: now }
+  }
+  throw serviceUnavailable()
+}
+
+function valuesOf(ctx: Ctx, input: TrackInput, eventId: string, now: Date): unknown[] {
+  const change = readData(input.data)
+  const eventData = JSON.stringify(change.values)
+  if (Buffer.byteLength(eventData) > MAX_DATA_BYTES) throw dataTooLarge()
+  return [
+    projectIdOf(ctx),
+    ctx.actor.kind === 'key' ? ctx.actor.keyHash : null,
+    input.email,
+    newId(now),
+    input.subscribed ?? null,
+    JSON.stringify(change.set),
+    change.unset,
+    eventId,
+    input.event,
+    eventData,
+    now,
+  ]
+}
+
+const dataTooLarge = () =>
+  fieldError(
+    'data',
+    'too_big',
+    `must not take more than ${MAX_DATA_BYTES} bytes, together with what the contact has`,
+  )
+
+function rethrowTooLarge(error: unknown): never {
+  throw violates(error, 'contacts_data_size') ? dataTooLarge() : error
+}

@@ -1,0 +1,37 @@
+import { type Statement, statement } from '../../db/sql.ts'
+
+/** Each removes at most $2 rows from before $1. They run in a job, outside of requests, over all projects. */
+
+/** Index: idempotency_keys_created_at_idx. */
+export const purgeIdempotencyKeys: Statement<{ id: string }> = statement(
+  'purge-idempotency-keys',
+  `delete from idempotency_keys k using (
+     select project_id, key from idempotency_keys where created_at < $1::timestamptz limit $2::int
+   ) old
+   where k.project_id = old.project_id and k.key = old.key returning k.key as id`,
+)
+
+/** Bodies of mail that has reached a final state. Index: email_contents_created_at_idx. */
+export const purgeContents: Statement<{ id: string }> = statement(
+  'purge-email-contents',
+  `delete from email_contents c using (
+     select c.project_id, c.email_id from email_contents c
+     join emails e on e.project_id = c.project_id and e.id = c.email_id
+     where c.created_at < $1::timestamptz and e.status not in ('PENDING', 'SENDING') limit $2::int
+   ) old
+   where c.project_id = old.project_id and c.email_id = old.email_id returning c.email_id as id`,
+)
+
+/** Files that no waiting mail needs. Index: email_attachments_created_at_idx. */
+export const purgeAttachments: Statement<{ id: string }> = statement(
+  'purge-email-attachments',
+  `delete from email_attachments a using (
+     select a.project_id, a.set_id, a.position from email_attachments a
+     where a.created_at < $1::timestamptz and not exists (
+       select from emails e where e.project_id = a.project_id and e.attachment_set_id = a.set_id
+         and e.status in ('PENDING', 'SENDING'))
+     limit $2::int
+   ) old
+   where a.project_id = old.project_id and a.set_id = old.set_id and a.position = old.position
+   returning a.set_id as id`,
+)

@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto'
+import { hashKey } from '../../access.ts'
+import type { Ctx } from '../../ctx.ts'
+import { notFound } from '../../errors.ts'
+import { newId } from '../../lib/ids.ts'
+
+/** Both keys in the clear; the secret one is shown here and never again. */
+export type ProjectKeys = { public: string; secret: string }
+export type NewProject = ProjectKeys & { id: string; name: string }
+
+const newKey = (prefix: 'pk' | 'sk') => `${prefix}_${randomBytes(32).toString('hex')}`
+
+const newKeys = (): ProjectKeys => ({ public: newKey('pk'), secret: newKey('sk') })
+
+const keyColumns = (keys: ProjectKeys) => ({
+  publicKey: keys.public,
+  publicKeyHash: new Uint8Array(hashKey(keys.public)),
+  secretHash: new Uint8Array(hashKey(keys.secret)),
+  secretLastFour: keys.secret.slice(-4),
+})
+
+export async function createProject(ctx: Ctx, input: { name: string }): Promise<NewProject> {
+  const keys = newKeys()
+  const now = ctx.now()
+  const id = newId(now)
+  await ctx.db.project.create({
+    data: { id, name: input.name, ...keyColumns(keys), createdAt: now, updatedAt: now },
+  })
+  return { id, name: input.name, ...keys }
+}
+
+/** Replaces both keys; the old ones stop with this commit, on every process. */
+export async function rotateKeys(ctx: Ctx, projectId: string): Promise<ProjectKeys> {
+  const keys = newKeys()
+  const { count } = await ctx.db.project.updateMany({
+    where: { id: projectId },
+    data: { ...keyColumns(keys), updatedAt: ctx.now() },
+  })
+  if (count === 0) throw notFound(`Project ${projectId}`)
+  return keys
+}
+
+export type ProjectSummary = { id: string; name: string; public: string; disabled: boolean; createdAt: Date }
+
+/** Newest first; at most `limit`. */
+export async function listProjects(ctx: Ctx, limit: number): Promise<ProjectSummary[]> {
+  const projects = await ctx.db.project.findMany({ orderBy: { createdAt: 'desc' }, take: limit })
+  return projects.map(({ id, name, publicKey, disabled, createdAt }) => ({
+    id,
+    name,
+    public: publicKey,
+    disabled,
+    createdAt,
+  }))
+}
+
+/** A disabled project can be read, but not changed or sent from; its pending mail waits. */
+export async function setProjectDisabled(ctx: Ctx, projectId: string, reason: string | null): Promise<void> {
+  const { count } = await ctx.db.project.updateMany({
+    where: { id: projectId },
+    data: { disabled: reason !== null, disabledReason: reason, updatedAt: ctx.now() },
+  })
+  if (count === 0) throw notFound(`Project ${projectId}`)
+}

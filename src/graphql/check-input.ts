@@ -1,0 +1,70 @@
+import type { z } from 'zod'
+import { type FieldError, validationError } from '../errors.ts'
+
+/**
+ * Checks an input against its schema and returns it as the schema leaves it (trimmed, unknown fields gone).
+ * Throws VALIDATION_ERROR with one entry per bad field, all of them at once.
+ */
+export function checkInput(schema: z.ZodType, input: unknown): unknown {
+  const result = schema.safeParse(input)
+  if (result.success) return result.data
+  const errors = result.error.issues.flatMap((issue) => toFieldErrors(issue, input))
+  const byField = new Map(errors.toReversed().map((error) => [error.field, error]))
+  throw validationError([...byField.values()].toReversed())
+}
+
+function toFieldErrors(issue: z.core.$ZodIssue, input: unknown, at: PropertyKey[] = []): FieldError[] {
+  const path = [...at, ...issue.path]
+  // Of the alternatives of a union, the one that came furthest is what the caller meant.
+  const closest = issue.code === 'invalid_union' ? closestAlternative(issue.errors) : null
+  if (closest) return closest.flatMap((inner) => toFieldErrors(inner, input, path))
+  const value = valueAt(input, path)
+  return [
+    {
+      field: path.map(String).join('.'),
+      message: issue.message,
+      code: codeOf(issue, value),
+      received: typeName(value),
+    },
+  ]
+}
+
+const closestAlternative = (alternatives: z.core.$ZodIssue[][]): z.core.$ZodIssue[] | null =>
+  alternatives.find((issues) =>
+    issues.some((issue) => issue.code !== 'invalid_type' || issue.path.length > 0),
+  ) ?? null
+
+function codeOf(issue: z.core.$ZodIssue, value: unknown): string {
+  if (issue.code === 'custom') return typeof issue.params?.code === 'string' ? issue.params.code : 'custom'
+  if (value === undefined) return 'required'
+  switch (issue.code) {
+    case 'invalid_format':
+      return 'invalid_string'
+    case 'invalid_value':
+      return 'invalid_enum_value'
+    case 'invalid_union':
+      return 'invalid_type'
+    case 'invalid_type':
+    case 'too_big':
+    case 'too_small':
+    case 'unrecognized_keys':
+      return issue.code
+    default:
+      return 'custom'
+  }
+}
+
+function valueAt(input: unknown, path: PropertyKey[]): unknown {
+  let value: unknown = input
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+    value = Reflect.get(value, key)
+  }
+  return value
+}
+
+/** The JSON type of a value; never the value itself. */
+export function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}

@@ -1,0 +1,96 @@
+import SchemaBuilder, {
+  BasePlugin,
+  type FieldNullability,
+  type InputFieldMap,
+  type PothosOutputFieldConfig,
+  type SchemaTypes,
+  type TypeParam,
+} from '@pothos/core'
+import type { GraphQLFieldResolver } from 'graphql'
+import type { Access } from '../access.ts'
+import type { Ctx } from '../ctx.ts'
+import type { RestRoute } from './rest-route.ts'
+import { runEndpoint } from './run-endpoint.ts'
+
+/** What makes a root field an operation; the REST facade and the API description read it too. */
+export type Endpoint = {
+  access: Access
+  /** Mutations change something; a disabled project may not use them. */
+  writes: boolean
+  rest: RestRoute | null
+  idempotent: boolean
+}
+
+type EndpointOptions = {
+  /** Who may use this operation. Required: leaving it out does not compile. */
+  access: Access
+  /** Where it answers over REST; without it the operation is GraphQL only. */
+  rest?: RestRoute
+  /** The operation takes an Idempotency-Key; in GraphQL add the arguments of `idempotencyArgs`. */
+  idempotent?: boolean
+}
+
+declare global {
+  export namespace PothosSchemaTypes {
+    interface Plugins<Types extends SchemaTypes> {
+      endpoint: EndpointPlugin<Types>
+    }
+    // The type parameters must be those of Pothos, used here or not.
+    interface QueryFieldOptions<
+      Types extends SchemaTypes,
+      Type extends TypeParam<Types>,
+      Nullable extends FieldNullability<Type>,
+      Args extends InputFieldMap,
+      ResolveReturnShape,
+    > extends EndpointOptions {}
+    interface MutationFieldOptions<
+      Types extends SchemaTypes,
+      Type extends TypeParam<Types>,
+      Nullable extends FieldNullability<Type>,
+      Args extends InputFieldMap,
+      ResolveReturnShape,
+    > extends EndpointOptions {}
+  }
+}
+
+const EXTENSION = 'endpoint'
+
+const isEndpoint = (value: unknown): value is Endpoint =>
+  typeof value === 'object' && value !== null && 'access' in value && 'writes' in value
+
+/** The endpoint of a root field, from the field's extensions; null for any other field. */
+export function endpointOf(
+  extensions: Readonly<Record<string, unknown>> | null | undefined,
+): Endpoint | null {
+  const endpoint = extensions?.[EXTENSION]
+  return isEndpoint(endpoint) ? endpoint : null
+}
+
+export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
+    if (config.kind !== 'Query' && config.kind !== 'Mutation') return config
+    const { access, rest, idempotent } = config.pothosOptions as EndpointOptions
+    const endpoint: Endpoint = {
+      access,
+      writes: config.kind === 'Mutation',
+      rest: rest ?? null,
+      idempotent: idempotent ?? false,
+    }
+    return { ...config, extensions: { ...config.extensions, [EXTENSION]: endpoint } }
+  }
+
+  override wrapResolve(
+    resolver: GraphQLFieldResolver<unknown, Types['Context'], object>,
+    config: PothosOutputFieldConfig<Types>,
+  ): GraphQLFieldResolver<unknown, Types['Context'], object> {
+    const endpoint = endpointOf(config.extensions)
+    if (!endpoint) return resolver
+    return (root, args, context, info) => {
+      // The builder's Context is Ctx; a plugin sees only the general type.
+      const ctx = context as Ctx
+      return runEndpoint(endpoint, args, ctx, info, (checked, bound) => resolver(root, checked, bound, info))
+    }
+  }
+}
+
+SchemaBuilder.registerPlugin('endpoint', EndpointPlugin)

@@ -1,0 +1,12 @@
+import type { MessageType as MessageTypeValue } from '../generated/prisma/enums.ts'
+import { defineEnum } from './zod-input.ts'
+
+/** Enumerations that more than one feature shows. */
+export const MessageType = defineEnum<MessageTypeValue>('MessageType', {
+  description: 'What a message is, and so who may get it.',
+  values: {
+    TRANSACTIONAL: { description: 'Goes to everyone; no unsubscribe link.' },
+    MARKETING: { description: 'Goes to subscribed contacts, with an unsubscribe link.' },
+    HEADLESS: { description: 'As MARKETING, without the footer.' },
+  },
+})

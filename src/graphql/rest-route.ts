@@ -1,0 +1,42 @@
+export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Where and how an operation answers over REST. The oddities of the contract are flags here. */
+export type RestRoute = {
+  method: RestMethod
+  /** `:name` stands for the argument of that name. */
+  path: string
+  status: number
+  /** The section of the API description. */
+  tag: string
+  /** The answer is `{ success: true, data }` instead of the resource itself. */
+  wrapped: boolean
+  /** The body may be as large as a message with attachments. */
+  takesMessage: boolean
+  /** The operation's own statement checks the key again, so the request may start from a remembered one. */
+  rechecksKey: boolean
+  /** Fields whose absence is answered with 400 and the short body `{ error }`. */
+  shortErrorFor: readonly string[]
+}
+
+type Options = Partial<Omit<RestRoute, 'method' | 'path' | 'tag'>>
+
+const route =
+  (method: RestMethod, status: number) =>
+  (path: string, tag: string, options: Options = {}): RestRoute => ({
+    method,
+    path,
+    tag,
+    status,
+    wrapped: false,
+    takesMessage: false,
+    rechecksKey: false,
+    shortErrorFor: [],
+    ...options,
+  })
+
+export const get = route('GET', 200)
+export const post = route('POST', 200)
+/** A POST that makes something. */
+export const create = route('POST', 201)
+export const patch = route('PATCH', 200)
+export const remove = route('DELETE', 204)

@@ -1,0 +1,57 @@
+import type { GraphQLResolveInfo } from 'graphql'
+import { assertAccess } from '../access.ts'
+import type { Ctx } from '../ctx.ts'
+import { fieldError } from '../errors.ts'
+import { hashInput, replayed, withReservation } from '../idempotency.ts'
+import { findUnstorable, MAX_JSON_DEPTH } from '../lib/json.ts'
+import { checkInput } from './check-input.ts'
+import type { Endpoint } from './endpoint-plugin.ts'
+import { inputSchemaOf } from './zod-input.ts'
+
+type Args = { input?: unknown; idempotencyKey?: unknown; idempotencyReplay?: unknown }
+type Resolve = (args: Args, ctx: Ctx) => unknown
+
+/** What happens around the resolver of every operation, whichever door the request came through. */
+export async function runEndpoint(
+  endpoint: Endpoint,
+  args: Args,
+  ctx: Ctx,
+  info: GraphQLResolveInfo,
+  resolve: Resolve,
+): Promise<unknown> {
+  assertAccess(ctx.actor, endpoint, ctx.config.trackAcceptsSecretKey)
+  const { idempotencyKey, idempotencyReplay } = args
+  if (typeof idempotencyKey !== 'string') return checkAndRun(args, ctx, info, resolve)
+  const replay = idempotencyReplay === true
+  return withReservation(
+    ctx,
+    { key: idempotencyKey, request: `mutation ${info.fieldName}`, replay },
+    (held) => checkAndRun(args, held, info, resolve),
+  )
+}
+
+function checkAndRun(args: Args, ctx: Ctx, info: GraphQLResolveInfo, resolve: Resolve): unknown {
+  assertStorable(args)
+  const checked = ctx.inputIsChecked ? args : checkArgs(args, info)
+  const { reservation } = ctx
+  if (reservation?.kind === 'replay') return replayed(reservation.stored, checked.input)
+  if (reservation?.kind === 'held') reservation.bodyHash = hashInput(checked.input)
+  return resolve(checked, ctx)
+}
+
+function checkArgs(args: Args, info: GraphQLResolveInfo): Args {
+  const field = info.parentType.getFields()[info.fieldName]
+  const schema = field ? inputSchemaOf(field) : null
+  return schema ? { ...args, input: checkInput(schema, args.input) } : args
+}
+
+/** Text that Postgres cannot store is an error of the caller, whatever field it is in. */
+function assertStorable(args: Args): void {
+  const found = findUnstorable(args)
+  if (!found) return
+  const field = found.path.replace(/^input\.?/, '')
+  if (found.reason === 'depth') {
+    throw fieldError(field, 'too_big', `must not be nested deeper than ${MAX_JSON_DEPTH} levels`)
+  }
+  throw fieldError(field, 'invalid_string', 'must not contain NUL characters or broken Unicode')
+}

@@ -1,0 +1,75 @@
+import type { Exchange } from './exchange.ts'
+
+/** A route that is not an operation of the schema: health, pages, links in mail. */
+export type HttpRoute<Context> = {
+  method: 'GET' | 'POST'
+  path: string
+  handle: (exchange: Exchange, params: Record<string, string>, context: Context) => Promise<void> | void
+}
+
+export type Match<Route> =
+  | { kind: 'found'; route: Route; params: Record<string, string> }
+  | { kind: 'method'; allowed: string[] }
+  | { kind: 'none' }
+
+type Entry<Route> = { pattern: string[]; byMethod: Map<string, Route> }
+
+/** Finds routes by path; `:name` in a pattern takes one segment. Fixed segments win over parameters. */
+export class RouteTable<Route extends { method: string; path: string }> {
+  readonly #fixed = new Map<string, Entry<Route>>()
+  readonly #withParameters: Entry<Route>[] = []
+
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) this.#entryFor(route.path).byMethod.set(route.method, route)
+  }
+
+  #entryFor(path: string): Entry<Route> {
+    const pattern = path.split('/')
+    const known = path.includes(':')
+      ? this.#withParameters.find((entry) => entry.pattern.join('/') === path)
+      : this.#fixed.get(path)
+    if (known) return known
+    const entry: Entry<Route> = { pattern, byMethod: new Map() }
+    if (path.includes(':')) this.#withParameters.push(entry)
+    else this.#fixed.set(path, entry)
+    return entry
+  }
+
+  find(method: string, path: string): Match<Route> {
+    const candidates = [this.#fixed.get(path), ...this.#matching(path)].filter((entry) => entry !== undefined)
+    for (const entry of candidates) {
+      const route = entry.byMethod.get(method)
+      if (!route) continue
+      const params = parametersOf(entry.pattern, path)
+      return params ? { kind: 'found', route, params } : { kind: 'none' }
+    }
+    if (candidates.length === 0) return { kind: 'none' }
+    return { kind: 'method', allowed: candidates.flatMap((entry) => [...entry.byMethod.keys()]) }
+  }
+
+  #matching(path: string): Entry<Route>[] {
+    if (this.#fixed.has(path)) return []
+    const segments = path.split('/')
+    return this.#withParameters.filter(
+      ({ pattern }) =>
+        pattern.length === segments.length &&
+        pattern.every((part, index) =>
+          part.startsWith(':') ? segments[index] !== '' : part === segments[index],
+        ),
+    )
+  }
+}
+
+/** Null when a segment is not valid percent-encoding: no resource can have such a name. */
+function parametersOf(pattern: string[], path: string): Record<string, string> | null {
+  const segments = path.split('/')
+  const params: Record<string, string> = {}
+  try {
+    for (const [index, part] of pattern.entries()) {
+      if (part.startsWith(':')) params[part.slice(1)] = decodeURIComponent(segments[index] ?? '')
+    }
+  } catch {
+    return null
+  }
+  return params
+}

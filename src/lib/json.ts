@@ -1,0 +1,30 @@
+export type JsonPrimitive = string | number | boolean | null
+export type JsonValue = JsonPrimitive | JsonValue[] | JsonObject
+export type JsonObject = { [key: string]: JsonValue }
+export type InputJsonObject = { readonly [key: string]: JsonValue }
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The deepest nesting that an input may have; deeper ones would overflow the stack somewhere. */
+export const MAX_JSON_DEPTH = 64
+
+export type UnstorableText = { path: string; reason: 'depth' | 'text' }
+
+/**
+ * Finds the first place of an input that Postgres cannot store as text: a NUL character or half of a surrogate
+ * pair, in a value or a key; or nesting beyond MAX_JSON_DEPTH. The path is dotted, as in field errors.
+ */
+export function findUnstorable(value: unknown, path = '', depth = 0): UnstorableText | null {
+  if (typeof value === 'string') return isStorable(value) ? null : { path, reason: 'text' }
+  if (typeof value !== 'object' || value === null) return null
+  if (depth > MAX_JSON_DEPTH) return { path, reason: 'depth' }
+  for (const [key, item] of Object.entries(value)) {
+    if (!isStorable(key)) return { path, reason: 'text' }
+    const found = findUnstorable(item, path === '' ? key : `${path}.${key}`, depth + 1)
+    if (found) return found
+  }
+  return null
+}
+
+const isStorable = (text: string) => text.isWellFormed() && !text.includes('\0')

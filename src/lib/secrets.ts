@@ -1,0 +1,41 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
+
+/** A key of its own for each purpose, so that one use of the secret tells nothing about another. */
+export const deriveKey = (secret: string, purpose: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret, '', `mailwright ${purpose}`, 32))
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** AES-256-GCM: nonce, tag and ciphertext in one buffer. */
+export function encrypt(key: Buffer, text: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext])
+}
+
+/** Throws when the key is another one or the bytes were changed. */
+export function decrypt(key: Buffer, sealed: Uint8Array): string {
+  const bytes = Buffer.from(sealed)
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), {
+    authTagLength: TAG_BYTES,
+  })
+  decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
+  return decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+}
+
+export const sign = (key: Buffer, message: Buffer, bytes: number): Buffer =>
+  createHmac('sha256', key).update(message).digest().subarray(0, bytes)
+
+export const isSigned = (key: Buffer, message: Buffer, signature: Buffer): boolean => {
+  const expected = sign(key, message, signature.length)
+  return expected.length === signature.length && timingSafeEqual(expected, signature)
+}

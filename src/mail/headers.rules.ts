@@ -1,0 +1,14 @@
+/** Field names as RFC 5322 has them: printable ASCII without the colon. */
+const fieldName = /^[\x21-\x39\x3b-\x7e]{1,200}$/
+
+const replacing =
+  /^(?:bcc|cc|from|to|sender|subject|date|message-id|dkim-signature|mime-version|received|return-path|content-.*)$/i
+
+export function isHeaderName(name: string): boolean {
+  return fieldName.test(name)
+}
+
+/** True for a custom header that would replace the envelope or what the message says about itself. */
+export function replacesEnvelope(name: string): boolean {
+  return replacing.test(name)
+}

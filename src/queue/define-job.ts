@@ -1,0 +1,35 @@
+import type { QueueOptions, SendOptions } from 'pg-boss'
+import type { z } from 'zod'
+import type { Ctx } from '../ctx.ts'
+
+export type SendJobOptions = Pick<SendOptions, 'startAfter' | 'singletonKey' | 'priority'>
+
+/** A kind of background work: its queue, the shape of its payload, and what to do. */
+export type JobDefinition<Payload extends object> = {
+  /** The queue's name, "feature.verb-noun". */
+  name: string
+  payload: z.ZodType<Payload>
+  /** Retries, expiry and the like; dead letters of every queue go to DEAD_LETTERS. */
+  options?: Omit<QueueOptions, 'deadLetter'>
+  /** A cron expression (UTC) for work that recurs; its payload is `{}`. */
+  cron?: string
+  handle: (ctx: Ctx, payload: Payload) => Promise<void>
+}
+
+/** A definition whose payload type is hidden, so that one list can hold all of them. */
+export type Job = {
+  name: string
+  options: Omit<QueueOptions, 'deadLetter'>
+  cron: string | undefined
+  run: (ctx: Ctx, payload: unknown) => Promise<void>
+}
+
+/** Where jobs end that have failed for the last time; `cli jobs` lists and re-drives them. */
+export const DEAD_LETTERS = 'dead-letters'
+
+export const toJob = <Payload extends object>(definition: JobDefinition<Payload>): Job => ({
+  name: definition.name,
+  options: definition.options ?? {},
+  cron: definition.cron,
+  run: (ctx, payload) => definition.handle(ctx, definition.payload.parse(payload)),
+})

@@ -1,0 +1,74 @@
+import pg from 'pg'
+import type { Logger } from 'pino'
+import type { Database } from '../db/database.ts'
+
+const CHANNEL = 'mailwright_mail'
+/** Calls within this time share one NOTIFY. */
+const GATHER_MS = 5
+const RECONNECT_MS = 1_000
+
+/**
+ * Tells workers of all processes that mail is waiting. The NOTIFY is sent after the request's commit, on its
+ * own and at most every few milliseconds: inside the transactions it would make their commits wait for each
+ * other. One that is lost costs a second, the workers look by themselves then.
+ */
+export class WakeUp {
+  readonly #database: Database
+  readonly #log: Logger
+  #gathering: NodeJS.Timeout | null = null
+  #listener: pg.Client | null = null
+  #reconnect: NodeJS.Timeout | null = null
+  #closed = false
+
+  constructor(database: Database, log: Logger) {
+    this.#database = database
+    this.#log = log
+  }
+
+  notify(): void {
+    if (this.#gathering || this.#closed) return
+    this.#gathering = setTimeout(() => {
+      this.#gathering = null
+      this.#database.pool
+        .query(`notify ${CHANNEL}`)
+        .catch((error: unknown) => this.#log.debug({ err: error }, 'wake-up was not sent'))
+    }, GATHER_MS)
+  }
+
+  /** Calls `wake` at every notification, and keeps listening when the connection is lost. */
+  async listen(wake: () => void): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.#database.url,
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+      application_name: 'mailwright wake-up',
+    })
+    this.#listener = client
+    client.on('notification', wake)
+    client.on('error', (error) => this.#log.debug({ err: error }, 'wake-up connection lost'))
+    client.on('end', () => this.#listenAgain(wake))
+    try {
+      await client.connect()
+      await client.query(`listen ${CHANNEL}`)
+    } catch (error) {
+      this.#log.debug({ err: error }, 'wake-up connection failed')
+      this.#listenAgain(wake)
+    }
+  }
+
+  #listenAgain(wake: () => void): void {
+    if (this.#closed || this.#reconnect) return
+    this.#reconnect = setTimeout(() => {
+      this.#reconnect = null
+      // listen catches what goes wrong and comes back here.
+      void this.listen(wake)
+    }, RECONNECT_MS)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    if (this.#gathering) clearTimeout(this.#gathering)
+    if (this.#reconnect) clearTimeout(this.#reconnect)
+    await this.#listener?.end().catch((error: unknown) => this.#log.debug({ err: error }, 'wake-up close'))
+  }
+}

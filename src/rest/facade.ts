@@ -1,0 +1,151 @@
+import { type ExecutionResult, execute, type GraphQLSchema, getNamedType, isNonNullType } from 'graphql'
+import { assertAccess } from '../access.ts'
+import { type Ctx, createCtx, type Services } from '../ctx.ts'
+import { type AppError, badRequest } from '../errors.ts'
+import { checkInput } from '../graphql/check-input.ts'
+import { admit } from '../http/admission.ts'
+import { discardBody, parseJsonObject, readBody } from '../http/body.ts'
+import { type Exchange, type Headers, reply, replyJson } from '../http/exchange.ts'
+import type { ErrorBody, ServerRoute } from '../http/server.ts'
+import { withReservation } from '../idempotency.ts'
+import type { RateLimiter } from '../limits.ts'
+import type { RestOperation } from './operations.ts'
+
+/** The largest JSON body of an operation that takes no message, in bytes. */
+const MAX_BODY_BYTES = 1024 * 1024
+/** Base64 makes three bytes four characters; the rest of a message is small beside its attachments. */
+const BASE64_GROWTH = 4 / 3
+const MESSAGE_OVERHEAD = 2 * 1024 * 1024
+
+export type RestFacade = {
+  schema: GraphQLSchema
+  services: Services
+  rateLimiter: RateLimiter
+}
+
+export const restRoutes = (facade: RestFacade, operations: readonly RestOperation[]): ServerRoute[] =>
+  operations.map((operation) => ({
+    method: operation.method,
+    path: operation.path,
+    handle: (exchange, params) => handleRest(facade, exchange, operation, params),
+    errorBody: (error) => shortError(operation, error),
+  }))
+
+/**
+ * Answers one REST request: who asks, may they, within the limit; then the Idempotency-Key, the body, its
+ * check, the operation, and the shape of the answer. Errors are thrown; the server answers them.
+ */
+async function handleRest(
+  facade: RestFacade,
+  exchange: Exchange,
+  operation: RestOperation,
+  params: Record<string, string>,
+): Promise<void> {
+  const { services } = facade
+  const { keyRing, config } = services
+  const { rechecksKey } = operation.route
+  const { actor, headers } = await admit(exchange, keyRing, facade.rateLimiter, services.now(), rechecksKey)
+  const ctx: Ctx = { ...createCtx(services, actor, exchange.requestId), inputIsChecked: true }
+  for (const [name, value] of Object.entries(headers)) exchange.response.setHeader(name, value)
+  assertAccess(actor, operation.endpoint, config.trackAcceptsSecretKey)
+
+  const key = operation.endpoint.idempotent ? exchange.request.headers['idempotency-key'] : undefined
+  if (key === undefined) return run(facade, exchange, operation, params, ctx)
+  const request = {
+    key: String(key),
+    request: `${operation.method} ${operation.path}`,
+    replay: exchange.request.headers['idempotency-replay'] === 'true',
+  }
+  return withReservation(ctx, request, (held) => run(facade, exchange, operation, params, held))
+}
+
+async function run(
+  facade: RestFacade,
+  exchange: Exchange,
+  operation: RestOperation,
+  params: Record<string, string>,
+  ctx: Ctx,
+): Promise<void> {
+  const input = await inputOf(facade, exchange, operation)
+  const result = await executeOperation(facade.schema, operation, ctx, {
+    ...queryArguments(operation, exchange.query),
+    ...params,
+    ...(input !== undefined && { input }),
+  })
+  const headers: Headers = ctx.reservation?.kind === 'replay' ? { 'idempotency-replayed': 'true' } : {}
+  answer(exchange, operation, result, headers)
+}
+
+async function inputOf(facade: RestFacade, exchange: Exchange, operation: RestOperation): Promise<unknown> {
+  const { request } = exchange
+  if (operation.inputSchema === null) {
+    await discardBody(request)
+    return undefined
+  }
+  const message = facade.services.config.maxMessageBytes * BASE64_GROWTH + MESSAGE_OVERHEAD
+  const limit = operation.route.takesMessage ? message : MAX_BODY_BYTES
+  const body = parseJsonObject(request.headers['content-type'], await readBody(request, limit))
+  return checkInput(operation.inputSchema, body)
+}
+
+/** Over REST these are headers. */
+export const isHeaderArgument = (name: string) => name === 'idempotencyKey' || name === 'idempotencyReplay'
+
+/** Query-string parameters are the arguments of the field; the ones it does not have are ignored. */
+function queryArguments(operation: RestOperation, query: URLSearchParams): Record<string, unknown> {
+  const values: Record<string, unknown> = {}
+  for (const arg of operation.field.args) {
+    const text = query.get(arg.name)
+    if (text === null || operation.path.includes(`:${arg.name}`) || isHeaderArgument(arg.name)) continue
+    values[arg.name] = fromText(arg.name, getNamedType(arg.type).name, text)
+  }
+  return values
+}
+
+function fromText(name: string, type: string, text: string): string | number | boolean {
+  if (type === 'Boolean') {
+    if (text !== 'true' && text !== 'false') throw badRequest(`The parameter ${name} must be true or false.`)
+    return text === 'true'
+  }
+  if (type !== 'Int') return text
+  const number = Number(text)
+  if (text.trim() === '' || !Number.isSafeInteger(number))
+    throw badRequest(`The parameter ${name} must be an integer.`)
+  return number
+}
+
+async function executeOperation(
+  schema: GraphQLSchema,
+  operation: RestOperation,
+  contextValue: Ctx,
+  variableValues: Record<string, unknown>,
+): Promise<unknown> {
+  assertArguments(operation, variableValues)
+  const { document } = operation
+  const result: ExecutionResult = await execute({ schema, document, contextValue, variableValues })
+  const [error] = result.errors ?? []
+  if (error) throw error.originalError ?? error
+  return result.data?.[operation.fieldName]
+}
+
+function assertArguments(operation: RestOperation, values: Record<string, unknown>): void {
+  for (const arg of operation.field.args) {
+    if (isNonNullType(arg.type) && values[arg.name] === undefined) {
+      throw badRequest(`The parameter ${arg.name} is required.`)
+    }
+  }
+}
+
+function answer(exchange: Exchange, operation: RestOperation, data: unknown, headers: Headers): void {
+  const { status, wrapped } = operation.route
+  if (status === 204) return reply(exchange, 204, headers, null)
+  replyJson(exchange, status, wrapped ? { success: true, data } : data, headers)
+}
+
+/** The contract's short form of an error on some endpoints: 400 and `{ error }`. */
+function shortError(operation: RestOperation, error: AppError): ErrorBody | null {
+  const missing = error.extras.errors?.find(
+    ({ field, code }) => code === 'required' && operation.route.shortErrorFor.includes(field),
+  )
+  return missing ? { status: 400, body: { error: `${missing.field} is required` } } : null
+}

@@ -1,0 +1,132 @@
+import { MapperKind, mapSchema } from '@graphql-tools/utils'
+import {
+  type DocumentNode,
+  type GraphQLField,
+  type GraphQLFieldMap,
+  type GraphQLSchema,
+  getNamedType,
+  isObjectType,
+} from 'graphql'
+import { useSofa } from 'sofa-api'
+import type { z } from 'zod'
+import { type Endpoint, endpointOf } from '../graphql/endpoint-plugin.ts'
+import type { RestRoute } from '../graphql/rest-route.ts'
+import { inputSchemaOf } from '../graphql/zod-input.ts'
+
+/** An operation of the schema that has a REST route, ready to run. */
+export type RestOperation = {
+  method: string
+  path: string
+  fieldName: string
+  kind: 'Query' | 'Mutation'
+  field: GraphQLField<unknown, unknown>
+  endpoint: Endpoint
+  route: RestRoute
+  /** What Sofa made of the field: one operation that selects the whole answer. */
+  document: DocumentNode
+  inputSchema: z.ZodType | null
+}
+
+/** Every field of the schema with a REST route, with the GraphQL operation that Sofa builds for it. */
+export async function restOperations(schema: GraphQLSchema): Promise<RestOperation[]> {
+  const found = [
+    ...routed(schema.getQueryType()?.getFields(), 'Query'),
+    ...routed(schema.getMutationType()?.getFields(), 'Mutation'),
+  ]
+  const documents = await documentsBySofa(projection(schema, found), found)
+  return found.map((operation) => {
+    const document = documents.get(operation.fieldName)
+    if (!document) throw new Error(`Sofa has made no operation of ${operation.fieldName}`)
+    return { ...operation, document }
+  })
+}
+
+type Routed = Omit<RestOperation, 'document'>
+
+function routed(fields: GraphQLFieldMap<unknown, unknown> | undefined, kind: Routed['kind']): Routed[] {
+  return Object.values(fields ?? {}).flatMap((field) => {
+    const endpoint = endpointOf(field.extensions)
+    if (!endpoint?.rest) return []
+    const { method, path } = endpoint.rest
+    const inputSchema = inputSchemaOf(field)
+    return [{ method, path, fieldName: field.name, kind, field, endpoint, route: endpoint.rest, inputSchema }]
+  })
+}
+
+/**
+ * The schema as REST shows it: root fields with a route, and objects without relations. Sofa selects every
+ * nested field, and a relation would pull in whole tables.
+ */
+export function projection(
+  schema: GraphQLSchema,
+  operations: Pick<RestOperation, 'fieldName'>[],
+): GraphQLSchema {
+  const names = new Set(operations.map((operation) => operation.fieldName))
+  return mapSchema(schema, {
+    [MapperKind.ROOT_FIELD]: (config, fieldName) => (names.has(fieldName) ? config : null),
+    [MapperKind.OBJECT_FIELD]: (config) => (isRelation(config) ? null : config),
+  })
+}
+
+const isRelation = (config: { extensions?: Readonly<Record<string, unknown>> | null | undefined }): boolean =>
+  config.extensions?.pothosPrismaRelationField !== undefined
+
+/**
+ * Sofa compiles the routes; requests do not pass through its HTTP layer, which coerces bodies and adds routes
+ * of its own. Each route is called once with an `execute` that keeps the operation instead of running it.
+ */
+async function documentsBySofa(
+  schema: GraphQLSchema,
+  operations: Routed[],
+): Promise<Map<string, DocumentNode>> {
+  const documents = new Map<string, DocumentNode>()
+  let current = ''
+  const router = useSofa({
+    basePath: '',
+    schema,
+    ignore: objectNames(schema),
+    routes: Object.fromEntries(
+      operations.map(({ kind, fieldName, method, path }) => [
+        `${kind}.${fieldName}`,
+        { method: toSofa(method), path },
+      ]),
+    ),
+    execute: ({ document }) => {
+      documents.set(current, document)
+      return { data: { [current]: null } }
+    },
+  })
+  for (const { fieldName, method, path } of operations) {
+    current = fieldName
+    await router.fetch(`http://sofa.invalid${path.replaceAll(':', 'any-')}`, { method })
+  }
+  return documents
+}
+
+/** Every object is to be selected whole where it is nested; Sofa would shrink some of them to their id. */
+const objectNames = (schema: GraphQLSchema): string[] =>
+  Object.values(schema.getTypeMap())
+    .filter((type) => isObjectType(type) && !type.name.startsWith('__'))
+    .map((type) => type.name)
+
+type SofaMethod = NonNullable<
+  NonNullable<NonNullable<Parameters<typeof useSofa>[0]['routes']>[string]>['method']
+>
+
+const SOFA_METHODS: Record<string, SofaMethod> = {
+  GET: 'GET',
+  POST: 'POST',
+  PUT: 'PUT',
+  PATCH: 'PATCH',
+  DELETE: 'DELETE',
+}
+
+function toSofa(method: string): SofaMethod {
+  const known = SOFA_METHODS[method]
+  if (!known) throw new Error(`no such method: ${method}`)
+  return known
+}
+
+/** The name of the object that an operation answers with. */
+export const answerTypeOf = (operation: Pick<RestOperation, 'field'>): string =>
+  getNamedType(operation.field.type).name

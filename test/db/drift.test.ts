@@ -1,0 +1,53 @@
+import * as assert from 'uvu/assert'
+import { migrate } from '../../src/db/migrate.ts'
+import { readDatamodel } from '../../src/db/new-migration.ts'
+import { readSchema, schemaDiff } from '../../src/db/schema-diff.ts'
+import { describeCatalogue, nameOf } from '../support/catalogue.ts'
+import { scenario } from '../support/scenario.ts'
+import { scratchDatabase } from '../support/scratch-database.ts'
+
+/** What the migrations add by hand because a Prisma schema cannot say it, named as `describeCatalogue` does. */
+const HAND_WRITTEN: string[] = []
+
+async function bothDatabases() {
+  const migrated = await scratchDatabase()
+  const modelled = await scratchDatabase()
+  const stop = async () => {
+    await migrated.stop()
+    await modelled.stop()
+  }
+  try {
+    await migrate(migrated.url)
+    await modelled.pool.query(await schemaDiff(null, await readSchema()))
+    return {
+      migrated: await describeCatalogue(migrated.pool),
+      modelled: await describeCatalogue(modelled.pool),
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+scenario('The migrations and the Prisma schema', bothDatabases, (test) => {
+  test('the migrations make all that the schema says, exactly as it says it', ({ migrated, modelled }) => {
+    const present = new Set(migrated)
+    assert.equal(
+      modelled.filter((line) => !present.has(line)),
+      [],
+    )
+    assert.ok(modelled.length > 0)
+  })
+
+  test('the migrations add nothing but what is listed as written by hand', ({ migrated, modelled }) => {
+    const expected = new Set(modelled)
+    const added = migrated.filter((line) => !expected.has(line)).map(nameOf)
+    assert.equal(added.sort(), HAND_WRITTEN.toSorted())
+  })
+
+  test('the datamodel kept with the migrations asks for the same as the schema', async () => {
+    const datamodel = await readDatamodel()
+    assert.is(await schemaDiff(datamodel, await readSchema()), '')
+  })
+})

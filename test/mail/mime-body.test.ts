@@ -1,0 +1,177 @@
+import { generateKeyPairSync } from 'node:crypto'
+import fc from 'fast-check'
+import * as assert from 'uvu/assert'
+import { nothingShared, scenario } from '../support/scenario.ts'
+import { composed, dkimKey, dkimResults, line, linesOf, refusal } from './support.ts'
+
+const bytesOf = (content: ArrayBuffer | Uint8Array | string): Buffer =>
+  typeof content === 'string' ? Buffer.from(content) : Buffer.from(new Uint8Array(content))
+
+scenario('The MIME message: body', nothingShared, (test) => {
+  test('a line of 5,000 characters arrives whole, in lines that fit', async () => {
+    const html = `<p>${'ä'.repeat(2500)}${'x'.repeat(2500)}</p>`
+    const { raw, email } = await composed({ html, text: 'y'.repeat(5000) })
+    assert.is(email.html?.trim(), html)
+    assert.is(email.text?.trim(), 'y'.repeat(5000))
+    assert.ok(linesOf(raw).every(({ length }) => length <= 998))
+  })
+
+  test('any HTML and text is read back', async () => {
+    const property = fc.asyncProperty(line, line, async (html, text) => {
+      const { email } = await composed({ html: `<p>${html}</p>\n.\n..`, text: `text ${text}\n.\nend` })
+      assert.is(email.html?.trimEnd(), `<p>${html}</p>\n.\n..`)
+      assert.is(email.text?.trimEnd(), `text ${text}\n.\nend`)
+    })
+    await fc.assert(property, { numRuns: 100 })
+  })
+
+  test('every line ends with CRLF, whatever the body used', async () => {
+    const { raw, email } = await composed({
+      html: '<p>a</p>\r<p>b</p>\r\n<p>c</p>\n<p>d</p>',
+      text: 'x\ry\nz',
+    })
+    const text = raw.toString('latin1')
+    assert.not.match(text, /\r(?!\n)/)
+    assert.not.match(text, /(?<!\r)\n/)
+    assert.is(email.text?.trim(), 'x\ny\nz')
+  })
+
+  test('the text part is made from the HTML when there is none, and left alone otherwise', async () => {
+    const html =
+      '<h1>Hi</h1><p>See <a href="https://sender.example/a">this</a><img src="x.png" alt="logo"></p>'
+    assert.is((await composed({ html })).email.text?.trim(), 'Hi\n\nSee this [https://sender.example/a]')
+    assert.is((await composed({ html, text: 'Own text' })).email.text?.trim(), 'Own text')
+  })
+
+  test('without attachments the message is the two alternatives, text first', async () => {
+    const { raw } = await composed({})
+    const types = linesOf(raw).filter((header) => header.startsWith('Content-Type:'))
+    assert.equal(
+      types.map((header) => header.split(';')[0]),
+      ['Content-Type: multipart/alternative', 'Content-Type: text/plain', 'Content-Type: text/html'],
+    )
+  })
+})
+
+scenario('The MIME message: attachments', nothingShared, (test) => {
+  test('attachments arrive byte for byte, with their names', async () => {
+    const name = line.filter((text) => text !== '' && !text.includes('=?') && text.length < 200)
+    const type = fc.constantFrom('application/pdf', 'text/plain', 'text/csv; charset=iso-8859-1', 'image/png')
+    const file = fc.record({ content: fc.uint8Array({ maxLength: 3000 }), filename: name, contentType: type })
+    const property = fc.asyncProperty(fc.array(file, { minLength: 1, maxLength: 3 }), async (files) => {
+      const { email } = await composed({
+        attachments: files.map((given) => ({
+          ...given,
+          content: Buffer.from(given.content),
+          disposition: 'attachment' as const,
+        })),
+      })
+      assert.equal(
+        email.attachments.map(({ filename, mimeType, content, disposition }) => ({
+          filename,
+          mimeType,
+          content: bytesOf(content).toString('hex'),
+          disposition,
+        })),
+        files.map(({ filename, contentType, content }) => ({
+          filename,
+          mimeType: contentType.split(';')[0],
+          content: Buffer.from(content).toString('hex'),
+          disposition: 'attachment',
+        })),
+      )
+    })
+    await fc.assert(property, { numRuns: 100 })
+  })
+
+  test('an inline image stands beside the HTML that names it', async () => {
+    const image = Buffer.from('89504e470d0a1a0a00ff', 'hex')
+    const { raw, email } = await composed({
+      html: '<img src="cid:logo@x">',
+      text: 'logo',
+      attachments: [
+        {
+          filename: 'logo.png',
+          content: image,
+          contentType: 'image/png',
+          disposition: 'inline',
+          contentId: '<logo@x>',
+        },
+        { filename: 'a.pdf', content: image, contentType: 'application/pdf', disposition: 'attachment' },
+      ],
+    })
+    const types = raw.toString('latin1').match(/^Content-Type: [\w/]+/gm)
+    assert.equal(types, [
+      'Content-Type: multipart/mixed',
+      'Content-Type: multipart/alternative',
+      'Content-Type: text/plain',
+      'Content-Type: multipart/related',
+      'Content-Type: text/html',
+      'Content-Type: image/png',
+      'Content-Type: application/pdf',
+    ])
+    const [inline] = email.attachments.filter(({ mimeType }) => mimeType === 'image/png')
+    assert.is(inline?.contentId, '<logo@x>')
+    assert.is(inline?.disposition, 'inline')
+    assert.equal(bytesOf(inline?.content ?? ''), image)
+  })
+
+  test('a mail or anything with parts inside is attached as a plain file', async () => {
+    const inner = Buffer.from('Subject: inner\n\nbody\n\xff', 'latin1')
+    for (const contentType of ['message/rfc822', 'multipart/mixed; boundary=b', 'nonsense', '']) {
+      const { email } = await composed({
+        attachments: [{ filename: 'inner.eml', content: inner, contentType, disposition: 'attachment' }],
+      })
+      assert.equal(
+        email.attachments.map(({ mimeType, filename }) => [mimeType, filename]),
+        [['application/octet-stream', 'inner.eml']],
+      )
+      assert.equal(bytesOf(email.attachments[0]?.content ?? ''), inner)
+    }
+  })
+})
+
+scenario('The MIME message: DKIM', nothingShared, (test) => {
+  test('a signed message is verified by an independent receiver', async () => {
+    const { raw } = await composed({
+      dkim: dkimKey,
+      subject: 'Grüße 👋',
+      html: `<p>مرحبا ${'x'.repeat(3000)}</p>\r\rlone\n\n\n`,
+      headers: [
+        { name: 'List-Unsubscribe', value: `<https://sender.example/${'u'.repeat(300)}>` },
+        { name: 'List-Unsubscribe-Post', value: 'List-Unsubscribe=One-Click' },
+      ],
+      attachments: [
+        {
+          filename: 'ü.bin',
+          content: Buffer.alloc(70_000, 7),
+          contentType: 'x/y',
+          disposition: 'attachment',
+        },
+      ],
+    })
+    assert.equal(await dkimResults(raw), ['pass'])
+    const changed = Buffer.from(raw.toString('latin1').replace('One-Click', 'Two-Click'), 'latin1')
+    assert.equal(await dkimResults(changed), ['fail'])
+    const body = Buffer.from(raw.toString('latin1').replace('BwcHBwcH', 'BwcHBwcI'), 'latin1')
+    assert.equal(await dkimResults(body), ['neutral'])
+  })
+
+  test('without a key the message is not signed', async () => {
+    const { raw } = await composed({})
+    assert.not.match(raw.toString('latin1'), /dkim-signature/i)
+  })
+
+  test('a key that cannot sign is an error, never an unsigned message', async () => {
+    const elliptic = generateKeyPairSync('ed25519', {
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    })
+    for (const privateKey of ['', 'not a key', elliptic.privateKey]) {
+      assert.is(
+        await refusal({ dkim: { ...dkimKey, privateKey } }),
+        'Error: The DKIM key of sender.example is not an RSA private key',
+      )
+    }
+  })
+})

@@ -1,0 +1,153 @@
+import PostalMime from 'postal-mime'
+import * as assert from 'uvu/assert'
+import { createSmtpMailer } from '../../src/mail/smtp.ts'
+import { nothingShared, scenario } from '../support/scenario.ts'
+import { startScriptedSmtp } from './scripted-smtp.ts'
+import { startSink } from './smtp-sink.ts'
+import { dkimKey, dkimResults, mailWith } from './support.ts'
+
+const short = { connection: 300, greeting: 200, socket: 200, send: 5000 }
+
+scenario('SMTP: what arrives', startSink, (test) => {
+  test('the message and its envelope', async ({ url, delivered }) => {
+    const mailer = createSmtpMailer({ url })
+    const html = `<p>Grüße 👋</p>\n.\n..two dots\n<p>${'x'.repeat(5000)}</p>`
+    const result = await mailer.send(
+      mailWith({
+        from: { address: 'a@bücher.example', name: 'Bücher, "Inc"' },
+        to: { address: 'ann@münchen.example', name: 'Ann 👩‍🚀' },
+        subject: 'שלום',
+        html,
+        headers: [{ name: 'X-One', value: '1' }],
+        attachments: [
+          {
+            filename: 'a.bin',
+            content: Buffer.alloc(200_000, 255),
+            contentType: 'x/y',
+            disposition: 'attachment',
+          },
+        ],
+      }),
+    )
+    await mailer.close()
+    assert.equal(result, { kind: 'sent', providerMessageId: 'Q1' })
+    const [message] = delivered
+    assert.is(message?.from, 'a@bücher.example')
+    assert.equal(message?.to, ['ann@münchen.example'])
+    const email = await PostalMime.parse(message?.raw ?? '')
+    assert.equal(email.from, { address: 'a@xn--bcher-kva.example', name: 'Bücher, "Inc"' })
+    assert.is(email.subject, 'שלום')
+    assert.is(email.html?.trimEnd(), html)
+    assert.is(email.messageId, mailWith().messageId)
+    assert.equal(email.attachments[0]?.content, new Uint8Array(200_000).fill(255).buffer)
+  })
+
+  test('international domains as ASCII in the envelope', async () => {
+    const server = await startScriptedSmtp({})
+    const mailer = createSmtpMailer({ url: server.url })
+    await mailer.send(
+      mailWith({ from: { address: 'a@bücher.example' }, to: { address: 'ann@münchen.example' } }),
+    )
+    await mailer.close()
+    await server.stop()
+    assert.equal(server.seen.commands.slice(1, 3), [
+      'MAIL FROM:<a@xn--bcher-kva.example>',
+      'RCPT TO:<ann@xn--mnchen-3ya.example>',
+    ])
+  })
+
+  test('a DKIM signature that holds', async ({ url, delivered }) => {
+    const mailer = createSmtpMailer({ url })
+    await mailer.send(mailWith({ dkim: dkimKey, subject: 'Ünter', html: '<p>ä</p>\n.\n\n' }))
+    await mailer.close()
+    assert.equal(await dkimResults(delivered.at(-1)?.raw ?? Buffer.alloc(0)), ['pass'])
+  })
+
+  test('a message that cannot be composed never leaves', async ({ url, delivered }) => {
+    const before = delivered.length
+    const mailer = createSmtpMailer({ url })
+    const refused = await mailer.send(mailWith({ headers: [{ name: 'Bcc', value: 'eve@evil.example' }] }))
+    assert.equal(refused, { kind: 'permanent', reason: 'The header Bcc cannot be set' })
+    const unsigned = await mailer.send(mailWith({ dkim: { ...dkimKey, privateKey: 'x' } }))
+    assert.is(unsigned.kind, 'temporary')
+    await mailer.close()
+    assert.is(delivered.length, before)
+  })
+
+  test('many messages share few connections', async ({ url, delivered, sessions }) => {
+    sessions.clear()
+    const before = delivered.length
+    const mailer = createSmtpMailer({ url, maxConnections: 3 })
+    assert.is(mailer.concurrency, 3)
+    const results = await Promise.all(Array.from({ length: 60 }, () => mailer.send(mailWith())))
+    await mailer.close()
+    assert.ok(results.every(({ kind }) => kind === 'sent'))
+    assert.is(delivered.length, before + 60)
+    assert.is(sessions.size, 3)
+  })
+
+  test('close waits for messages under way and takes no more', async ({ url, delivered }) => {
+    const before = delivered.length
+    const mailer = createSmtpMailer({ url, maxConnections: 1 })
+    const underWay = [mailer.send(mailWith()), mailer.send(mailWith()), mailer.send(mailWith())]
+    await mailer.close()
+    assert.is(delivered.length, before + 3)
+    assert.ok((await Promise.all(underWay)).every(({ kind }) => kind === 'sent'))
+    assert.equal(await mailer.send(mailWith()), {
+      kind: 'temporary',
+      reason: 'The service is shutting down',
+    })
+  })
+})
+
+scenario('SMTP: options of the address', nothingShared, (test) => {
+  test('user and password are used, and a wrong one costs no mail', async () => {
+    const sink = await startSink({
+      authOptional: false,
+      allowInsecureAuth: true,
+      onAuth({ username, password }, _session, done) {
+        if (username === 'us/er' && password === 'p@ss:w/rd') done(null, { user: 'u' })
+        else done(new Error(`Invalid password ${password} for ${username}`))
+      },
+    })
+    const right = createSmtpMailer({ url: `smtp://us%2Fer:p%40ss%3Aw%2Frd@${sink.host}` })
+    assert.is((await right.send(mailWith())).kind, 'sent')
+    const wrong = createSmtpMailer({ url: `smtp://user:s3cret@${sink.host}` })
+    const refused = await wrong.send(mailWith())
+    assert.is(refused.kind, 'temporary')
+    assert.match(
+      refused.kind === 'temporary' ? refused.reason : '',
+      /^535 .*Invalid password \*\*\* for user/,
+    )
+    const none = createSmtpMailer({ url: sink.url })
+    const missing = await none.send(mailWith())
+    assert.is(missing.kind, 'temporary')
+    assert.match(missing.kind === 'temporary' ? missing.reason : '', /^530 /)
+    await Promise.all([right, wrong, none].map((mailer) => mailer.close()))
+    await sink.stop()
+  })
+
+  test('TLS is used, with a certificate that must be right unless the address says otherwise', async () => {
+    const sink = await startSink({ secure: true })
+    const strict = createSmtpMailer({ url: `smtps://${sink.host}`, timeouts: short })
+    const untrusted = await strict.send(mailWith())
+    assert.is(untrusted.kind, 'temporary')
+    assert.match(untrusted.kind === 'temporary' ? untrusted.reason : '', /certificate/i)
+    const lenient = createSmtpMailer({ url: `smtps://${sink.host}?tls.rejectUnauthorized=false` })
+    assert.is((await lenient.send(mailWith())).kind, 'sent')
+    const plain = createSmtpMailer({ url: `smtp://${sink.host}`, timeouts: short })
+    assert.is((await plain.send(mailWith())).kind, 'temporary')
+    await Promise.all([strict, lenient, plain].map((mailer) => mailer.close()))
+    await sink.stop()
+  })
+
+  test('what is no address of an SMTP server is refused without being shown', () => {
+    for (const url of ['', 'mail.example', 'http://user:s3cret@mail.example', 'smtp://', 'smtp:// :s3cret']) {
+      assert.throws(
+        () => createSmtpMailer({ url }),
+        (error: Error) =>
+          /^The SMTP server must be given/.test(error.message) && !/s3cret/.test(error.message),
+      )
+    }
+  })
+})
