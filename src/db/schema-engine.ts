@@ -40,8 +40,17 @@ export async function openSchemaEngine(
 async function loadEngine(): Promise<EngineModule> {
   const engine = await import('@prisma/schema-engine-wasm/schema_engine_bg')
   const wasm = await readFile(new URL('schema_engine_bg.wasm', import.meta.resolve(MODULE)))
-  const { instance } = await WebAssembly.instantiate(wasm, { './schema_engine_bg.js': engine })
+  const { instance } = await WebAssembly.instantiate(wasm, {
+    './schema_engine_bg.js': withQuietTimers(engine),
+  })
   engine.__wbg_set_wasm(instance.exports)
   instance.exports.__wbindgen_start()
   return engine
+}
+
+/** The engine never clears its timers of ten seconds, which would keep a finished process alive that long. */
+function withQuietTimers(engine: EngineModule): object {
+  const name = Object.keys(engine).find((key) => key.startsWith('__wbg_setTimeout_'))
+  if (!name) return engine
+  return { ...engine, [name]: (callback: () => void, ms: number) => setTimeout(callback, ms).unref() }
 }

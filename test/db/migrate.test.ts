@@ -93,6 +93,14 @@ scenario('Migrating', workshop, (test) => {
     assert.equal(await pendingMigrations(pool, folder), [])
   })
 
+  test('leaves no timer that keeps the process alive', async ({ stage }) => {
+    const { url, folder } = await stage({ [FIRST]: TABLE })
+    const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
+    const before = timers()
+    await migrate(url, { folder })
+    assert.is(timers(), before)
+  })
+
   test('a migration that was changed after it was applied is named', async ({ stage }) => {
     const { url, folder, write } = await stage({ [FIRST]: TABLE })
     await migrate(url, { folder })

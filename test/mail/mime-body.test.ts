@@ -116,6 +116,23 @@ scenario('The MIME message: attachments', nothingShared, (test) => {
     assert.equal(bytesOf(inline?.content ?? ''), image)
   })
 
+  test('a file is shown inline when that is asked for', async () => {
+    const { email } = await composed({
+      attachments: [
+        {
+          filename: 'a.pdf',
+          content: Buffer.from('a'),
+          contentType: 'application/pdf',
+          disposition: 'inline',
+        },
+      ],
+    })
+    assert.equal(
+      email.attachments.map(({ disposition }) => disposition),
+      ['inline'],
+    )
+  })
+
   test('a mail or anything with parts inside is attached as a plain file', async () => {
     const inner = Buffer.from('Subject: inner\n\nbody\n\xff', 'latin1')
     for (const contentType of ['message/rfc822', 'multipart/mixed; boundary=b', 'nonsense', '']) {

@@ -19,6 +19,7 @@ scenario('The MIME message: headers', nothingShared, (test) => {
       assert.is(email.subject ?? '', subject)
       assert.is(headerOf(email, 'X-Given') ?? '', value)
       assert.ok(linesOf(raw).every(({ length }) => length <= 998))
+      assert.ok(linesOf(raw).every((text) => text === '' || text.trim() !== ''))
     })
     await fc.assert(property, { numRuns: 300 })
   })

@@ -16,6 +16,8 @@ const usual: Record<string, string> = {
   QUIT: '221 bye',
 }
 
+export type ScriptedSmtp = Awaited<ReturnType<typeof startScriptedSmtp>>
+
 /** An SMTP server on loopback that misbehaves as it is told; `script` may change while it runs. */
 export async function startScriptedSmtp(script: Script, port = 0) {
   const sockets = new Set<Socket>()
@@ -56,9 +58,10 @@ export async function startScriptedSmtp(script: Script, port = 0) {
         lastClosed = resolve
         if (sockets.size === 0) resolve()
       }),
+    /** May be called again. */
     stop: async () => {
       dropAll()
-      await new Promise((resolve) => server.close(resolve))
+      await new Promise<void>((resolve) => server.close(() => resolve()))
     },
   }
 }

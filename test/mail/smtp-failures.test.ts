@@ -1,33 +1,41 @@
 import * as assert from 'uvu/assert'
-import type { DeliveryResult } from '../../src/mail/mailer.ts'
-import { createSmtpMailer } from '../../src/mail/smtp.ts'
+import type { DeliveryResult, Mailer } from '../../src/mail/mailer.ts'
+import { createSmtpMailer, type SmtpOptions } from '../../src/mail/smtp.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
-import { type Script, startScriptedSmtp } from './scripted-smtp.ts'
-import { mailWith } from './support.ts'
+import { type Script, type ScriptedSmtp, startScriptedSmtp } from './scripted-smtp.ts'
+import { during, mailWith } from './support.ts'
 
 const short = { connection: 300, greeting: 200, socket: 200, send: 5000 }
 
-/** Sends one message to a server that follows the script. */
-async function outcome(script: Script, timeouts = short): Promise<DeliveryResult> {
-  const server = await startScriptedSmtp(script)
-  const mailer = createSmtpMailer({ url: server.url, timeouts })
-  const result = await mailer.send(mailWith())
-  await mailer.close()
-  await server.stop()
-  return result
+type Options = Omit<SmtpOptions, 'url'>
+
+/** A server that follows the script, and a mailer that sends to it. */
+async function talk<T>(
+  script: Script,
+  options: Options,
+  use: (mailer: Mailer, server: ScriptedSmtp) => Promise<T>,
+): Promise<T> {
+  return during(await startScriptedSmtp(script), async (server) => {
+    const mailer = createSmtpMailer({ url: server.url, timeouts: short, ...options })
+    const result = await use(mailer, server)
+    await mailer.close()
+    return result
+  })
 }
+
+/** What becomes of one message. */
+const outcome = (script: Script, options: Options = {}): Promise<DeliveryResult> =>
+  talk(script, options, (mailer) => mailer.send(mailWith()))
+
+const kindsOf = (results: DeliveryResult[]) => results.map(({ kind }) => kind)
+const sendMany = (mailer: Mailer, count: number) =>
+  Promise.all(Array.from({ length: count }, () => mailer.send(mailWith())))
 
 /** A port of this machine on which nobody listens. */
-async function freePort(): Promise<number> {
-  const server = await startScriptedSmtp({})
-  await server.stop()
-  return server.port
-}
+const freePort = async (): Promise<number> => during(await startScriptedSmtp({}), async ({ port }) => port)
 
 scenario('SMTP: what the server says', nothingShared, (test) => {
-  const points = ['MAIL', 'RCPT', 'DATA', 'end'] as const
-
-  for (const point of points) {
+  for (const point of ['MAIL', 'RCPT', 'DATA', 'end'] as const) {
     test(`a 4xx reply to ${point} is temporary`, async () => {
       assert.equal(await outcome({ [point]: '451 4.3.0 Try later' }), {
         kind: 'temporary',
@@ -47,7 +55,7 @@ scenario('SMTP: what the server says', nothingShared, (test) => {
     })
 
     test(`a server that hangs at ${point} is temporary, soon`, async () => {
-      assert.is((await outcome({ [point]: 'hang' })).kind, 'temporary')
+      assert.equal(await outcome({ [point]: 'hang' }), { kind: 'temporary', reason: 'SMTP: Timeout' })
     })
   }
 
@@ -70,44 +78,41 @@ scenario('SMTP: what the server says', nothingShared, (test) => {
     }
   })
 
-  test('a server that hangs or hangs up before the first command is temporary, soon', async () => {
-    for (const script of [{ greeting: 'hang' }, { EHLO: 'hang' }, { EHLO: 'drop' }]) {
-      assert.is((await outcome(script)).kind, 'temporary', JSON.stringify(script))
-    }
-    const closing = await outcome({ greeting: 'drop' }, { ...short, send: 400 })
-    assert.is(closing.kind, 'temporary')
+  test('a server that hangs before the first command is temporary, soon', async () => {
+    const timeouts = { ...short, connection: 60_000 }
+    assert.equal(await outcome({ greeting: 'hang' }, { timeouts: { ...timeouts, socket: 60_000 } }), {
+      kind: 'temporary',
+      reason: 'SMTP: Greeting never received',
+    })
+    assert.equal(await outcome({ EHLO: 'hang' }, { timeouts }), {
+      kind: 'temporary',
+      reason: 'SMTP: Timeout',
+    })
+  })
+
+  test('a server that hangs up at once is tried again for a bounded time', async () => {
+    assert.is((await outcome({ EHLO: 'drop' })).kind, 'temporary')
+    const impatient = { timeouts: { ...short, send: 400 } }
+    assert.equal(await outcome({ greeting: 'drop' }, impatient), {
+      kind: 'temporary',
+      reason: 'SMTP: not done within 0.4 s',
+    })
   })
 
   test('a server that trickles its replies is given up after a bounded time', async () => {
+    const timeouts = { connection: 60_000, greeting: 60_000, socket: 100, send: 300 }
     for (const point of ['greeting', 'RCPT', 'end']) {
-      const server = await startScriptedSmtp({ [point]: 'trickle' })
-      const mailer = createSmtpMailer({
-        url: server.url,
-        maxConnections: 1,
-        timeouts: { connection: 60_000, greeting: 60_000, socket: 100, send: 300 },
-      })
-      const results = await Promise.all([mailer.send(mailWith()), mailer.send(mailWith())])
-      assert.equal(
-        results.map(({ kind }) => kind),
-        ['temporary', 'temporary'],
-      )
-      await mailer.close()
-      await server.stop()
+      const script = { [point]: 'trickle' }
+      const results = await talk(script, { maxConnections: 1, timeouts }, (mailer) => sendMany(mailer, 2))
+      assert.equal(kindsOf(results), ['temporary', 'temporary'])
     }
   })
 
   test('a reply is shown up to 500 characters', async () => {
-    const result = await outcome({ RCPT: `550 ${'x'.repeat(5000)}` })
-    assert.equal(result, { kind: 'permanent', reason: `550 ${'x'.repeat(496)}` })
-  })
-
-  test('an address that SMTP cannot carry is permanent', async () => {
-    const server = await startScriptedSmtp({ MAIL: '553 5.6.7 Non-ASCII addresses not permitted' })
-    const mailer = createSmtpMailer({ url: server.url, timeouts: short })
-    const result = await mailer.send(mailWith({ from: { address: 'jürgen@sender.example' } }))
-    assert.is(result.kind, 'permanent')
-    await mailer.close()
-    await server.stop()
+    assert.equal(await outcome({ RCPT: `550 ${'x'.repeat(5000)}` }), {
+      kind: 'permanent',
+      reason: `550 ${'x'.repeat(496)}`,
+    })
   })
 
   test('the queue id is taken from the reply when there is one', async () => {
@@ -136,63 +141,54 @@ scenario('SMTP: a server that comes and goes', nothingShared, (test) => {
     await Promise.all([refused.close(), unknown.close()])
   })
 
-  test('idle connections that the server closed cost nothing', async () => {
-    const server = await startScriptedSmtp({})
-    const mailer = createSmtpMailer({ url: server.url, maxConnections: 2, timeouts: short })
-    for (let round = 0; round < 3; round += 1) {
-      const results = await Promise.all([mailer.send(mailWith()), mailer.send(mailWith())])
-      assert.ok(results.every(({ kind }) => kind === 'sent'))
-      server.dropAll()
-    }
-    assert.ok(server.seen.connections >= 5)
-    await mailer.close()
-    await server.stop()
-  })
+  test('idle connections that the server closed cost nothing', () =>
+    talk({}, { maxConnections: 2 }, async (mailer, server) => {
+      for (let round = 0; round < 3; round += 1) {
+        assert.equal(kindsOf(await sendMany(mailer, 2)), ['sent', 'sent'])
+        server.dropAll()
+      }
+      assert.ok(server.seen.connections >= 5)
+    }))
 
-  test('an idle connection that timed out says goodbye without an error', async () => {
-    const server = await startScriptedSmtp({})
-    const mailer = createSmtpMailer({ url: server.url, timeouts: { ...short, socket: 50 } })
-    assert.is((await mailer.send(mailWith())).kind, 'sent')
-    await server.deserted()
-    assert.is((await mailer.send(mailWith())).kind, 'sent')
-    assert.is(server.seen.connections, 2)
-    await mailer.close()
-    await server.stop()
-  })
+  test('an idle connection that timed out costs nothing', () =>
+    talk({}, { timeouts: { ...short, socket: 50 } }, async (mailer, server) => {
+      assert.is((await mailer.send(mailWith())).kind, 'sent')
+      await server.deserted()
+      assert.is((await mailer.send(mailWith())).kind, 'sent')
+      assert.is(server.seen.connections, 2)
+    }))
 
-  test('mail flows again once the server is back', async () => {
-    const server = await startScriptedSmtp({})
-    const mailer = createSmtpMailer({ url: server.url, maxConnections: 2, timeouts: short })
-    assert.is((await mailer.send(mailWith())).kind, 'sent')
-    await server.stop()
-    const away = await Promise.all(Array.from({ length: 5 }, () => mailer.send(mailWith())))
-    assert.ok(away.every(({ kind }) => kind === 'temporary'))
-    const back = await startScriptedSmtp({}, server.port)
-    const again = await Promise.all(Array.from({ length: 5 }, () => mailer.send(mailWith())))
-    assert.ok(again.every(({ kind }) => kind === 'sent'))
-    await mailer.close()
-    await back.stop()
-  })
+  test('mail flows again once the server is back', () =>
+    talk({}, { maxConnections: 2 }, async (mailer, server) => {
+      assert.is((await mailer.send(mailWith())).kind, 'sent')
+      await server.stop()
+      assert.equal(new Set(kindsOf(await sendMany(mailer, 5))), new Set(['temporary']))
+      await during(await startScriptedSmtp({}, server.port), async () => {
+        assert.equal(new Set(kindsOf(await sendMany(mailer, 5))), new Set(['sent']))
+      })
+    }))
 
-  test('a message that was refused does not spoil its connection', async () => {
-    const server = await startScriptedSmtp({ RCPT: '550 5.1.1 no' })
-    const mailer = createSmtpMailer({ url: server.url, maxConnections: 1, timeouts: short })
-    assert.is((await mailer.send(mailWith())).kind, 'permanent')
-    delete server.script.RCPT
-    assert.is((await mailer.send(mailWith())).kind, 'sent')
-    assert.is(server.seen.connections, 1)
-    await mailer.close()
-    await server.stop()
-  })
+  test('a message that was refused does not spoil its connection', () =>
+    talk({ RCPT: '550 5.1.1 no' }, { maxConnections: 1 }, async (mailer, server) => {
+      assert.is((await mailer.send(mailWith())).kind, 'permanent')
+      delete server.script.RCPT
+      assert.is((await mailer.send(mailWith())).kind, 'sent')
+      assert.is(server.seen.connections, 1)
+    }))
 
-  test('a message whose body was on its way is not sent twice by the pool', async () => {
-    const server = await startScriptedSmtp({})
-    const mailer = createSmtpMailer({ url: server.url, maxConnections: 1, timeouts: short })
-    await mailer.send(mailWith())
-    server.script.end = 'drop'
-    assert.is((await mailer.send(mailWith())).kind, 'temporary')
-    assert.is(server.seen.commands.filter((command) => command === 'DATA').length, 2)
-    await mailer.close()
-    await server.stop()
-  })
+  test('a message whose body was on its way is not sent twice by the pool', () =>
+    talk({}, { maxConnections: 1 }, async (mailer, server) => {
+      await mailer.send(mailWith())
+      server.script.end = 'drop'
+      assert.is((await mailer.send(mailWith())).kind, 'temporary')
+      assert.is(server.seen.commands.filter((command) => command === 'DATA').length, 2)
+    }))
+
+  test('close leaves no connection open', () =>
+    talk({}, { timeouts: { ...short, socket: 60_000 } }, async (mailer, server) => {
+      await mailer.send(mailWith())
+      await mailer.close()
+      const patience = new Promise((resolve) => setTimeout(resolve, 1000, 'still connected'))
+      assert.is(await Promise.race([server.deserted(), patience]), undefined)
+    }))
 })

@@ -4,7 +4,7 @@ import { createSmtpMailer } from '../../src/mail/smtp.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 import { startScriptedSmtp } from './scripted-smtp.ts'
 import { startSink } from './smtp-sink.ts'
-import { dkimKey, dkimResults, mailWith } from './support.ts'
+import { dkimKey, dkimResults, during, mailWith } from './support.ts'
 
 const short = { connection: 300, greeting: 200, socket: 200, send: 5000 }
 
@@ -43,17 +43,17 @@ scenario('SMTP: what arrives', startSink, (test) => {
   })
 
   test('international domains as ASCII in the envelope', async () => {
-    const server = await startScriptedSmtp({})
-    const mailer = createSmtpMailer({ url: server.url })
-    await mailer.send(
-      mailWith({ from: { address: 'a@bücher.example' }, to: { address: 'ann@münchen.example' } }),
-    )
-    await mailer.close()
-    await server.stop()
-    assert.equal(server.seen.commands.slice(1, 3), [
-      'MAIL FROM:<a@xn--bcher-kva.example>',
-      'RCPT TO:<ann@xn--mnchen-3ya.example>',
-    ])
+    await during(await startScriptedSmtp({}), async (server) => {
+      const mailer = createSmtpMailer({ url: server.url })
+      await mailer.send(
+        mailWith({ from: { address: 'a@bücher.example' }, to: { address: 'ann@münchen.example' } }),
+      )
+      await mailer.close()
+      assert.equal(server.seen.commands.slice(1, 3), [
+        'MAIL FROM:<a@xn--bcher-kva.example>',
+        'RCPT TO:<ann@xn--mnchen-3ya.example>',
+      ])
+    })
   })
 
   test('a DKIM signature that holds', async ({ url, delivered }) => {
@@ -110,35 +110,36 @@ scenario('SMTP: options of the address', nothingShared, (test) => {
         else done(new Error(`Invalid password ${password} for ${username}`))
       },
     })
-    const right = createSmtpMailer({ url: `smtp://us%2Fer:p%40ss%3Aw%2Frd@${sink.host}` })
-    assert.is((await right.send(mailWith())).kind, 'sent')
-    const wrong = createSmtpMailer({ url: `smtp://user:s3cret@${sink.host}` })
-    const refused = await wrong.send(mailWith())
-    assert.is(refused.kind, 'temporary')
-    assert.match(
-      refused.kind === 'temporary' ? refused.reason : '',
-      /^535 .*Invalid password \*\*\* for user/,
-    )
-    const none = createSmtpMailer({ url: sink.url })
-    const missing = await none.send(mailWith())
-    assert.is(missing.kind, 'temporary')
-    assert.match(missing.kind === 'temporary' ? missing.reason : '', /^530 /)
-    await Promise.all([right, wrong, none].map((mailer) => mailer.close()))
-    await sink.stop()
+    await during(sink, async ({ host, url }) => {
+      const right = createSmtpMailer({ url: `smtp://us%2Fer:p%40ss%3Aw%2Frd@${host}` })
+      assert.is((await right.send(mailWith())).kind, 'sent')
+      const wrong = createSmtpMailer({ url: `smtp://user:s3cret@${host}` })
+      const refused = await wrong.send(mailWith())
+      assert.is(refused.kind, 'temporary')
+      assert.match(
+        refused.kind === 'temporary' ? refused.reason : '',
+        /^535 .*Invalid password \*\*\* for user/,
+      )
+      const none = createSmtpMailer({ url })
+      const missing = await none.send(mailWith())
+      assert.is(missing.kind, 'temporary')
+      assert.match(missing.kind === 'temporary' ? missing.reason : '', /^530 /)
+      await Promise.all([right, wrong, none].map((mailer) => mailer.close()))
+    })
   })
 
   test('TLS is used, with a certificate that must be right unless the address says otherwise', async () => {
-    const sink = await startSink({ secure: true })
-    const strict = createSmtpMailer({ url: `smtps://${sink.host}`, timeouts: short })
-    const untrusted = await strict.send(mailWith())
-    assert.is(untrusted.kind, 'temporary')
-    assert.match(untrusted.kind === 'temporary' ? untrusted.reason : '', /certificate/i)
-    const lenient = createSmtpMailer({ url: `smtps://${sink.host}?tls.rejectUnauthorized=false` })
-    assert.is((await lenient.send(mailWith())).kind, 'sent')
-    const plain = createSmtpMailer({ url: `smtp://${sink.host}`, timeouts: short })
-    assert.is((await plain.send(mailWith())).kind, 'temporary')
-    await Promise.all([strict, lenient, plain].map((mailer) => mailer.close()))
-    await sink.stop()
+    await during(await startSink({ secure: true }), async ({ host }) => {
+      const strict = createSmtpMailer({ url: `smtps://${host}`, timeouts: short })
+      const untrusted = await strict.send(mailWith())
+      assert.is(untrusted.kind, 'temporary')
+      assert.match(untrusted.kind === 'temporary' ? untrusted.reason : '', /certificate/i)
+      const lenient = createSmtpMailer({ url: `smtps://${host}?tls.rejectUnauthorized=false` })
+      assert.is((await lenient.send(mailWith())).kind, 'sent')
+      const plain = createSmtpMailer({ url: `smtp://${host}`, timeouts: short })
+      assert.is((await plain.send(mailWith())).kind, 'temporary')
+      await Promise.all([strict, lenient, plain].map((mailer) => mailer.close()))
+    })
   })
 
   test('what is no address of an SMTP server is refused without being shown', () => {

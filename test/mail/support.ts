@@ -40,6 +40,18 @@ export async function dkimResults(raw: Buffer): Promise<string[]> {
   return results.map(({ status }) => status.result)
 }
 
+/** Gives a server to a test and stops it, also when the test fails: one that runs on would keep the run alive. */
+export async function during<S extends { stop(): Promise<void> }, T>(
+  server: S,
+  use: (server: S) => Promise<T>,
+): Promise<T> {
+  try {
+    return await use(server)
+  } finally {
+    await server.stop()
+  }
+}
+
 /** Lines of a message, without their ends. */
 export function linesOf(raw: Buffer): string[] {
   return raw.toString('latin1').split('\r\n')
@@ -59,6 +71,7 @@ export const line = fc.oneof(
     'two  blanks',
     `${' '.repeat(200)}x`,
     'w'.repeat(490),
+    'w'.repeat(998),
     'ü'.repeat(490),
     '漢字'.repeat(240),
     'word '.repeat(98),

@@ -653,103 +653,103 @@ CREATE INDEX "step_executions_project_id_step_id_idx" ON "step_executions"("proj
 CREATE UNIQUE INDEX "step_executions_project_id_execution_id_step_id_key" ON "step_executions"("project_id", "execution_id", "step_id");
 
 -- AddForeignKey
-ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_project_id_segment_id_fkey" FOREIGN KEY ("project_id", "segment_id") REFERENCES "segments"("project_id", "id") ON DELETE RESTRICT ON UPDATE CASCADE;
+ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_project_id_segment_id_fkey" FOREIGN KEY ("project_id", "segment_id") REFERENCES "segments"("project_id", "id") ON DELETE RESTRICT ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "campaign_recipients" ADD CONSTRAINT "campaign_recipients_project_id_campaign_id_fkey" FOREIGN KEY ("project_id", "campaign_id") REFERENCES "campaigns"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "campaign_recipients" ADD CONSTRAINT "campaign_recipients_project_id_campaign_id_fkey" FOREIGN KEY ("project_id", "campaign_id") REFERENCES "campaigns"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "campaign_recipients" ADD CONSTRAINT "campaign_recipients_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "campaign_recipients" ADD CONSTRAINT "campaign_recipients_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "contacts" ADD CONSTRAINT "contacts_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "contacts" ADD CONSTRAINT "contacts_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "contact_jobs" ADD CONSTRAINT "contact_jobs_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "contact_jobs" ADD CONSTRAINT "contact_jobs_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "domains" ADD CONSTRAINT "domains_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "domains" ADD CONSTRAINT "domains_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "emails" ADD CONSTRAINT "emails_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "emails" ADD CONSTRAINT "emails_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "email_contents" ADD CONSTRAINT "email_contents_project_id_email_id_fkey" FOREIGN KEY ("project_id", "email_id") REFERENCES "emails"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "email_contents" ADD CONSTRAINT "email_contents_project_id_email_id_fkey" FOREIGN KEY ("project_id", "email_id") REFERENCES "emails"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "events" ADD CONSTRAINT "events_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "events" ADD CONSTRAINT "events_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "members" ADD CONSTRAINT "members_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "members" ADD CONSTRAINT "members_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "members" ADD CONSTRAINT "members_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "members" ADD CONSTRAINT "members_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "invitations" ADD CONSTRAINT "invitations_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "invitations" ADD CONSTRAINT "invitations_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "suspensions" ADD CONSTRAINT "suspensions_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "suspensions" ADD CONSTRAINT "suspensions_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "uploads" ADD CONSTRAINT "uploads_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "uploads" ADD CONSTRAINT "uploads_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "segments" ADD CONSTRAINT "segments_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "segments" ADD CONSTRAINT "segments_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "segment_members" ADD CONSTRAINT "segment_members_project_id_segment_id_fkey" FOREIGN KEY ("project_id", "segment_id") REFERENCES "segments"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "segment_members" ADD CONSTRAINT "segment_members_project_id_segment_id_fkey" FOREIGN KEY ("project_id", "segment_id") REFERENCES "segments"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "segment_members" ADD CONSTRAINT "segment_members_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "segment_members" ADD CONSTRAINT "segment_members_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "templates" ADD CONSTRAINT "templates_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "templates" ADD CONSTRAINT "templates_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "sessions" ADD CONSTRAINT "sessions_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "sessions" ADD CONSTRAINT "sessions_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "user_tokens" ADD CONSTRAINT "user_tokens_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "user_tokens" ADD CONSTRAINT "user_tokens_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "workflows" ADD CONSTRAINT "workflows_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "workflows" ADD CONSTRAINT "workflows_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "workflow_steps" ADD CONSTRAINT "workflow_steps_project_id_workflow_id_fkey" FOREIGN KEY ("project_id", "workflow_id") REFERENCES "workflows"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "workflow_steps" ADD CONSTRAINT "workflow_steps_project_id_workflow_id_fkey" FOREIGN KEY ("project_id", "workflow_id") REFERENCES "workflows"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "workflow_steps" ADD CONSTRAINT "workflow_steps_project_id_template_id_fkey" FOREIGN KEY ("project_id", "template_id") REFERENCES "templates"("project_id", "id") ON DELETE RESTRICT ON UPDATE CASCADE;
+ALTER TABLE "workflow_steps" ADD CONSTRAINT "workflow_steps_project_id_template_id_fkey" FOREIGN KEY ("project_id", "template_id") REFERENCES "templates"("project_id", "id") ON DELETE RESTRICT ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "workflow_transitions" ADD CONSTRAINT "workflow_transitions_project_id_workflow_id_fkey" FOREIGN KEY ("project_id", "workflow_id") REFERENCES "workflows"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "workflow_transitions" ADD CONSTRAINT "workflow_transitions_project_id_workflow_id_fkey" FOREIGN KEY ("project_id", "workflow_id") REFERENCES "workflows"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "workflow_transitions" ADD CONSTRAINT "workflow_transitions_project_id_from_step_id_fkey" FOREIGN KEY ("project_id", "from_step_id") REFERENCES "workflow_steps"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "workflow_transitions" ADD CONSTRAINT "workflow_transitions_project_id_from_step_id_fkey" FOREIGN KEY ("project_id", "from_step_id") REFERENCES "workflow_steps"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "workflow_transitions" ADD CONSTRAINT "workflow_transitions_project_id_to_step_id_fkey" FOREIGN KEY ("project_id", "to_step_id") REFERENCES "workflow_steps"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "workflow_transitions" ADD CONSTRAINT "workflow_transitions_project_id_to_step_id_fkey" FOREIGN KEY ("project_id", "to_step_id") REFERENCES "workflow_steps"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "workflow_executions" ADD CONSTRAINT "workflow_executions_project_id_workflow_id_fkey" FOREIGN KEY ("project_id", "workflow_id") REFERENCES "workflows"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "workflow_executions" ADD CONSTRAINT "workflow_executions_project_id_workflow_id_fkey" FOREIGN KEY ("project_id", "workflow_id") REFERENCES "workflows"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "workflow_executions" ADD CONSTRAINT "workflow_executions_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "workflow_executions" ADD CONSTRAINT "workflow_executions_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "workflow_entries" ADD CONSTRAINT "workflow_entries_project_id_workflow_id_fkey" FOREIGN KEY ("project_id", "workflow_id") REFERENCES "workflows"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "workflow_entries" ADD CONSTRAINT "workflow_entries_project_id_workflow_id_fkey" FOREIGN KEY ("project_id", "workflow_id") REFERENCES "workflows"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "workflow_entries" ADD CONSTRAINT "workflow_entries_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "workflow_entries" ADD CONSTRAINT "workflow_entries_project_id_contact_id_fkey" FOREIGN KEY ("project_id", "contact_id") REFERENCES "contacts"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "step_executions" ADD CONSTRAINT "step_executions_project_id_execution_id_fkey" FOREIGN KEY ("project_id", "execution_id") REFERENCES "workflow_executions"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "step_executions" ADD CONSTRAINT "step_executions_project_id_execution_id_fkey" FOREIGN KEY ("project_id", "execution_id") REFERENCES "workflow_executions"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- AddForeignKey
-ALTER TABLE "step_executions" ADD CONSTRAINT "step_executions_project_id_step_id_fkey" FOREIGN KEY ("project_id", "step_id") REFERENCES "workflow_steps"("project_id", "id") ON DELETE CASCADE ON UPDATE CASCADE;
+ALTER TABLE "step_executions" ADD CONSTRAINT "step_executions_project_id_step_id_fkey" FOREIGN KEY ("project_id", "step_id") REFERENCES "workflow_steps"("project_id", "id") ON DELETE CASCADE ON UPDATE NO ACTION;
 
 -- By hand from here on: what Prisma's schema cannot say.
 

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import pg from 'pg'
+import { systemOf } from '../../src/access.ts'
+import { type App, startApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import { type Ctx, createCtx } from '../../src/ctx.ts'
+import { addDomain } from '../../src/features/domains/domains.ts'
+import { createProject } from '../../src/features/projects/projects.ts'
+import { createLog } from '../../src/log.ts'
+import { type Clock, shiftedClock } from './clock.ts'
+import { administer, TEMPLATE_DATABASE } from './test-server.ts'
+
+export type Project = { id: string; public: string; secret: string; domain: string }
+
+/** Whatever JSON an answer holds; tests look into it with assertions. */
+// biome-ignore lint/suspicious/noExplicitAny: the shape of an answer is what the tests are about
+export type Body = any
+
+export type Answer = { status: number; headers: Headers; body: Body; text: string }
+
+export type CallOptions = {
+  key?: string
+  headers?: Record<string, string>
+  /** Sent as JSON; a string or bytes are sent as they are. */
+  body?: unknown
+}
+
+/** A service in this process, on a database of its own, with a clock to move. */
+export type Service = {
+  app: App
+  url: string
+  clock: Clock
+  /** A project with the verified domain `<something>.example`. */
+  project: Project
+  sql: <Row extends object = Record<string, Body>>(text: string, values?: unknown[]) => Promise<Row[]>
+  /** The context of the service itself, for one project. */
+  ctx: (projectId?: string) => Ctx
+  call: (method: string, path: string, options?: CallOptions) => Promise<Answer>
+  graphql: (query: string, variables?: object, options?: CallOptions) => Promise<Answer>
+  newProject: (name?: string) => Promise<Project>
+  stop: () => Promise<void>
+}
+
+/** A database made from the template; `drop` removes it. */
+export async function cloneDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+  const serverUrl = process.env.TEST_DATABASE_URL
+  if (!serverUrl) throw new Error('Run tests with "npm test -- part-of-the-file-name".')
+  const name = `t_${randomUUID().replaceAll('-', '')}`
+  await administer(serverUrl, `create database ${name} template ${TEMPLATE_DATABASE}`)
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return { url: url.href, drop: () => administer(serverUrl, `drop database ${name} with (force)`) }
+}
+
+/** Starts a service with the given environment variables on top of the test defaults. */
+export async function startService(env: Record<string, string> = {}): Promise<Service> {
+  const database = await cloneDatabase()
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'mailwright-service-'))
+  const clock = shiftedClock()
+  const config = loadConfig({
+    NODE_ENV: 'test',
+    DATABASE_URL: database.url,
+    DATA_DIR: dataDir,
+    PORT: '0',
+    RATE_LIMIT_PER_MINUTE: '0',
+    PROJECT_SEND_RATE_PER_SECOND: '0',
+    ...env,
+  })
+  const app = await startApp(config, createLog(process.env.LOG_LEVEL ?? 'silent'), clock.now)
+  const pool = new pg.Pool({ connectionString: database.url, max: 4 })
+  const url = `http://${app.config.host}:${app.config.port}`
+  const call: Service['call'] = (method, pathname, options) => request(`${url}${pathname}`, method, options)
+  const newProject = (name = 'Test') => makeProject(app, name)
+  return {
+    app,
+    url,
+    clock,
+    project: await newProject(),
+    sql: async <Row extends object>(text: string, values: unknown[] = []) =>
+      (await pool.query<Row>(text, values)).rows,
+    ctx: (projectId) => createCtx(app.services, projectId ? systemOf(projectId) : systemOf(''), 'test'),
+    call,
+    graphql: (query, variables, options) =>
+      call('POST', '/graphql', { ...options, body: { query, variables } }),
+    newProject,
+    stop: async () => {
+      await app.stop()
+      await pool.end()
+      await database.drop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+async function makeProject(app: App, name: string): Promise<Project> {
+  const ctx = createCtx(app.services, systemOf(''), 'test')
+  const { id, public: publicKey, secret } = await createProject(ctx, { name })
+  const domain = `d${randomUUID().slice(0, 8)}.example`
+  await addDomain(createCtx(app.services, systemOf(id), 'test'), { domain })
+  await app.services.database.prisma.domain.updateMany({
+    where: { projectId: id },
+    data: { status: 'VERIFIED' },
+  })
+  return { id, public: publicKey, secret, domain }
+}
+
+async function request(url: string, method: string, options: CallOptions = {}): Promise<Answer> {
+  const { key, headers = {}, body } = options
+  const raw = typeof body === 'string' || body instanceof Uint8Array
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(key && { authorization: `Bearer ${key}` }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: raw ? new Uint8Array(Buffer.from(body)) : JSON.stringify(body) }),
+    signal: AbortSignal.timeout(30_000),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, body: parsed(text) }
+}
+
+function parsed(text: string): Body {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Waits until the probe returns something; fails after a while with what was waited for. */
+export async function until<Result>(
+  what: string,
+  probe: () => Promise<Result | null | undefined | false> | Result | null | undefined | false,
+  timeoutMs = 10_000,
+): Promise<Result> {
+  const deadline = Date.now() + timeoutMs
+  for (;;) {
+    const result = await probe()
+    if (result) return result
+    if (Date.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
