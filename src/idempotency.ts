@@ -68,7 +68,7 @@ export const hashInput = (input: unknown): Buffer =>
 
 /** The first answer, given again. Throws the stored failure, or a conflict when the input differs. */
 export function replayed(stored: StoredRequest, input: unknown): unknown {
-  const same = stored.bodyHash !== null && stored.bodyHash.equals(hashInput(input))
+  const same = stored.bodyHash?.equals(hashInput(input))
   if (!same || stored.response === null || stored.statusCode === null) throw keyReused(stored)
   if (stored.statusCode >= 500) throw new AppError('INTERNAL_SERVER_ERROR', JSON.parse(stored.response))
   return JSON.parse(stored.response)

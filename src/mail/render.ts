@@ -72,9 +72,9 @@ class BoundedCache {
 class MessageWriter extends Mustache.Writer {
   readonly escape: (text: string) => string
 
-  constructor(escape: (text: string) => string) {
+  constructor(escapeText: (text: string) => string) {
     super()
-    this.escape = escape
+    this.escape = escapeText
     Object.assign(this, { templateCache: new BoundedCache() })
   }
 

@@ -138,8 +138,8 @@ function assertArguments(operation: RestOperation, values: Record<string, unknow
 
 function answer(exchange: Exchange, operation: RestOperation, data: unknown, headers: Headers): void {
   const { status, wrapped } = operation.route
-  if (status === 204) return reply(exchange, 204, headers, null)
-  replyJson(exchange, status, wrapped ? { success: true, data } : data, headers)
+  if (status === 204) reply(exchange, 204, headers, null)
+  else replyJson(exchange, status, wrapped ? { success: true, data } : data, headers)
 }
 
 /** The contract's short form of an error on some endpoints: 400 and `{ error }`. */
