@@ -237,7 +237,6 @@ CREATE TABLE "email_contents" (
     "email_id" UUID NOT NULL,
     "html" TEXT NOT NULL,
     "headers" JSONB NOT NULL DEFAULT '[]',
-    "created_at" TIMESTAMPTZ(3) NOT NULL,
 
     CONSTRAINT "email_contents_pkey" PRIMARY KEY ("project_id","email_id")
 );
@@ -252,7 +251,6 @@ CREATE TABLE "email_attachments" (
     "disposition" TEXT NOT NULL,
     "content_id" TEXT,
     "content" BYTEA NOT NULL,
-    "created_at" TIMESTAMPTZ(3) NOT NULL,
 
     CONSTRAINT "email_attachments_pkey" PRIMARY KEY ("project_id","set_id","position")
 );
@@ -557,9 +555,6 @@ CREATE INDEX "campaigns_project_id_created_at_id_idx" ON "campaigns"("project_id
 CREATE INDEX "campaign_recipients_project_id_campaign_id_status_idx" ON "campaign_recipients"("project_id", "campaign_id", "status");
 
 -- CreateIndex
-CREATE INDEX "contacts_project_id_created_at_id_idx" ON "contacts"("project_id", "created_at", "id");
-
--- CreateIndex
 CREATE UNIQUE INDEX "contacts_project_id_email_key" ON "contacts"("project_id", "email");
 
 -- CreateIndex
@@ -567,12 +562,6 @@ CREATE UNIQUE INDEX "domains_domain_key" ON "domains"("domain");
 
 -- CreateIndex
 CREATE INDEX "emails_project_id_contact_id_id_idx" ON "emails"("project_id", "contact_id", "id");
-
--- CreateIndex
-CREATE INDEX "email_contents_created_at_idx" ON "email_contents"("created_at");
-
--- CreateIndex
-CREATE INDEX "email_attachments_created_at_idx" ON "email_attachments"("created_at");
 
 -- CreateIndex
 CREATE INDEX "events_project_id_contact_id_id_idx" ON "events"("project_id", "contact_id", "id");

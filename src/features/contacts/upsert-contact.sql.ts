@@ -21,7 +21,8 @@ export type UpsertParameters = {
  *
  * `contact` has a row per person: (project_id, id, email, subscribed, created, subscription_changed). It has
  * none when a concurrent statement makes the same contact at the same moment and nothing is left to change;
- * the caller runs its statement again then. Index: contacts_project_id_email_key.
+ * the caller runs its statement again then. Index: contacts_project_id_email_key; the subqueries are written
+ * so that it serves each person alone, however many rows the planner expects of `person`.
  */
 export const upsertContactCtes = (p: UpsertParameters): string => `
   merged as (
@@ -29,10 +30,10 @@ export const upsertContactCtes = (p: UpsertParameters): string => `
     select project_id, id, email, coalesce(${p.subscribed}::boolean, ${p.defaultSubscribed}::boolean),
       ${p.set}::jsonb, ${p.now}::timestamptz, ${p.now}::timestamptz
     from person
-    where not exists (
-      select from contacts c where c.project_id = person.project_id and c.email = person.email
-        and c.subscribed = coalesce(${p.subscribed}::boolean, c.subscribed)
-        and c.data = (c.data || ${p.set}::jsonb) - ${p.unset}::text[])
+    where (
+      select c.subscribed = coalesce(${p.subscribed}::boolean, c.subscribed)
+        and c.data = (c.data || ${p.set}::jsonb) - ${p.unset}::text[]
+      from contacts c where c.project_id = person.project_id and c.email = person.email) is not true
     on conflict (project_id, email) do update set
       subscribed = coalesce(${p.subscribed}::boolean, c.subscribed),
       data = (c.data || ${p.set}::jsonb) - ${p.unset}::text[],
@@ -49,7 +50,9 @@ export const upsertContactCtes = (p: UpsertParameters): string => `
     from merged m join person using (project_id, email)
     union all
     select c.project_id, c.id, c.email, c.subscribed, false, false
-    from person join contacts c using (project_id, email)
+    from person
+    cross join lateral (
+      select * from contacts c where c.project_id = person.project_id and c.email = person.email limit 1) c
     where not exists (select from merged m where m.email = person.email)
   )`
 

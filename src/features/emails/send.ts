@@ -19,7 +19,7 @@ import { type Composed, compose } from './compose.ts'
 import { messageIdOf } from './message-id.ts'
 import type { NamedAddress } from './recipients.ts'
 import { headerList, type SendInput } from './send.rules.ts'
-import { type SendContext, sendContext, storeSend, storeSendOnce } from './send.sql.ts'
+import { type SendContext, sendContextOfMany, sendContextOfOne, storeSend } from './send.sql.ts'
 
 export type SentEmail = { contact: { id: string; email: string }; email: string }
 export type SendResult = { emails: SentEmail[]; timestamp: Date }
@@ -91,12 +91,13 @@ async function tryToSend(
 }
 
 async function readContext(ctx: Ctx, input: SendInput): Promise<SendContext> {
-  const [known] = await ctx.sql(sendContext, [
+  const addresses = input.to.map(({ email }) => email)
+  const [known] = await ctx.sql(addresses.length === 1 ? sendContextOfOne : sendContextOfMany, [
     projectIdOf(ctx),
     keyHashOf(ctx),
     input.template ?? null,
     input.from ? domainOf(input.from.email) : null,
-    input.to.map(({ email }) => email),
+    addresses.length === 1 ? addresses[0] : addresses,
   ])
   if (!known?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
   if (input.template && !known.template) throw notFound('The template', 'TEMPLATE_NOT_FOUND')
@@ -186,6 +187,8 @@ async function store(
   files: AttachmentFile[],
   result: SendResult,
 ): Promise<boolean> {
+  const held = ctx.reservation?.kind === 'held' ? ctx.reservation : null
+  const single = addressed.length === 1
   const values = [
     projectIdOf(ctx),
     keyHashOf(ctx),
@@ -193,26 +196,19 @@ async function store(
     input.subscribed ?? null,
     JSON.stringify(change.set),
     change.unset,
-    ...perRecipient(ctx, input, message, addressed),
+    ...perRecipient(ctx, input, message, addressed).map((column) => (single ? column[0] : column)),
     message.from.email,
     message.from.name ?? null,
     message.replyTo,
     message.type,
     input.template ?? null,
     files.length > 0 ? newId(result.timestamp) : null,
-    ...perFile(files),
+    ...(held ? [held.key, held.holder, held.bodyHash, JSON.stringify(result)] : []),
+    ...(files.length > 0 ? perFile(files) : []),
   ]
-  const held = ctx.reservation?.kind === 'held' ? ctx.reservation : null
   try {
-    const [row] = held
-      ? await ctx.sql(storeSendOnce, [
-          ...values,
-          held.key,
-          held.holder,
-          held.bodyHash,
-          JSON.stringify(result),
-        ])
-      : await ctx.sql(storeSend, values)
+    const statement = storeSend({ single, once: held !== null, files: files.length > 0 })
+    const [row] = await ctx.sql(statement, values)
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
     return true
   } catch (error) {
@@ -228,7 +224,12 @@ const dataTooLarge = () =>
     `must not take more than ${MAX_DATA_BYTES} bytes, together with what a contact has`,
   )
 
-function perRecipient(ctx: Ctx, input: SendInput, message: Message, addressed: Addressed[]): unknown[] {
+function perRecipient(
+  ctx: Ctx,
+  input: SendInput,
+  message: Message,
+  addressed: Addressed[],
+): (string | null)[][] {
   const projectId = projectIdOf(ctx)
   const own = headerList(input.headers)
   return [

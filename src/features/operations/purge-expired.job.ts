@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { JobDefinition } from '../../queue/define-job.ts'
+import { earliestId } from '../../lib/ids.ts'
 import { purgeAttachments, purgeContents, purgeIdempotencyKeys } from './purge-expired.sql.ts'
 
 const HOUR = 3_600_000
@@ -15,16 +16,18 @@ export const purgeExpired: JobDefinition<Record<string, never>> = {
   cron: '17 * * * *',
   async handle(ctx) {
     const now = ctx.now().getTime()
-    const bodies = new Date(now - ctx.config.emailBodyRetentionDays * DAY)
-    const keys = new Date(now - ctx.config.idempotencyTtlHours * HOUR)
-    const purges = [
-      [purgeIdempotencyKeys, keys],
-      [purgeContents, bodies],
-      [purgeAttachments, bodies],
-    ] as const
-    for (const [purge, before] of purges) {
-      let purged = BATCH
-      while (purged === BATCH) purged = (await ctx.sql(purge, [before, BATCH])).length
+    const keysBefore = new Date(now - ctx.config.idempotencyTtlHours * HOUR)
+    await repeat(() => ctx.sql(purgeIdempotencyKeys, [keysBefore, BATCH]))
+    const firstKept = earliestId(new Date(now - ctx.config.emailBodyRetentionDays * DAY))
+    const projects = await ctx.db.project.findMany({ select: { id: true } })
+    for (const { id } of projects) {
+      await repeat(() => ctx.sql(purgeContents, [firstKept, BATCH, id]))
+      await repeat(() => ctx.sql(purgeAttachments, [firstKept, BATCH, id]))
     }
   },
+}
+
+async function repeat(purge: () => Promise<unknown[]>): Promise<void> {
+  let purged = BATCH
+  while (purged === BATCH) purged = (await purge()).length
 }

@@ -11,27 +11,28 @@ export const purgeIdempotencyKeys: Statement<{ id: string }> = statement(
    where k.project_id = old.project_id and k.key = old.key returning k.key as id`,
 )
 
-/** Bodies of mail that has reached a final state. Index: email_contents_created_at_idx. */
+/** Bodies of mail of project $3 that has reached a final state; $1 is the first id to keep. Keys: the primary ones. */
 export const purgeContents: Statement<{ id: string }> = statement(
   'purge-email-contents',
   `delete from email_contents c using (
-     select c.project_id, c.email_id from email_contents c
+     select c.email_id from email_contents c
      join emails e on e.project_id = c.project_id and e.id = c.email_id
-     where c.created_at < $1::timestamptz and e.status not in ('PENDING', 'SENDING') limit $2::int
+     where c.project_id = $3::uuid and c.email_id < $1::uuid and e.status not in ('PENDING', 'SENDING')
+     limit $2::int
    ) old
-   where c.project_id = old.project_id and c.email_id = old.email_id returning c.email_id as id`,
+   where c.project_id = $3::uuid and c.email_id = old.email_id returning c.email_id as id`,
 )
 
-/** Files that no waiting mail needs. Index: email_attachments_created_at_idx. */
+/** Files of project $3 that no waiting mail needs; $1 is the first set id to keep. */
 export const purgeAttachments: Statement<{ id: string }> = statement(
   'purge-email-attachments',
   `delete from email_attachments a using (
-     select a.project_id, a.set_id, a.position from email_attachments a
-     where a.created_at < $1::timestamptz and not exists (
+     select a.set_id, a.position from email_attachments a
+     where a.project_id = $3::uuid and a.set_id < $1::uuid and not exists (
        select from emails e where e.project_id = a.project_id and e.attachment_set_id = a.set_id
          and e.status in ('PENDING', 'SENDING'))
      limit $2::int
    ) old
-   where a.project_id = old.project_id and a.set_id = old.set_id and a.position = old.position
+   where a.project_id = $3::uuid and a.set_id = old.set_id and a.position = old.position
    returning a.set_id as id`,
 )

@@ -1,8 +1,13 @@
 import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
 import { hashKey } from '../../access.ts'
 import type { Ctx } from '../../ctx.ts'
-import { notFound } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
+import type { Project } from '../../generated/prisma/client.ts'
+import { line } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
+
+export const createProjectInput = z.object({ name: line(100).trim().min(1) })
 
 /** Both keys in the clear; the secret one is shown here and never again. */
 export type ProjectKeys = { public: string; secret: string }
@@ -36,22 +41,48 @@ export async function rotateKeys(ctx: Ctx, projectId: string): Promise<ProjectKe
     where: { id: projectId },
     data: { ...keyColumns(keys), updatedAt: ctx.now() },
   })
-  if (count === 0) throw notFound(`Project ${projectId}`)
+  if (count === 0) throw unknownProject(projectId)
   return keys
 }
 
-export type ProjectSummary = { id: string; name: string; public: string; disabled: boolean; createdAt: Date }
+const unknownProject = (id: string) => new AppError('RESOURCE_NOT_FOUND', `There is no project ${id}.`)
+
+export type ProjectSummary = {
+  id: string
+  name: string
+  public: string
+  disabled: boolean
+  disabledReason: string | null
+  createdAt: Date
+}
+
+const summaryOf = ({
+  id,
+  name,
+  publicKey,
+  disabled,
+  disabledReason,
+  createdAt,
+}: Project): ProjectSummary => ({
+  id,
+  name,
+  public: publicKey,
+  disabled,
+  disabledReason,
+  createdAt,
+})
+
+/** Throws RESOURCE_NOT_FOUND. */
+export async function getProject(ctx: Ctx, id: string): Promise<ProjectSummary> {
+  const project = await ctx.db.project.findUnique({ where: { id } })
+  if (!project) throw unknownProject(id)
+  return summaryOf(project)
+}
 
 /** Newest first; at most `limit`. */
 export async function listProjects(ctx: Ctx, limit: number): Promise<ProjectSummary[]> {
-  const projects = await ctx.db.project.findMany({ orderBy: { createdAt: 'desc' }, take: limit })
-  return projects.map(({ id, name, publicKey, disabled, createdAt }) => ({
-    id,
-    name,
-    public: publicKey,
-    disabled,
-    createdAt,
-  }))
+  const projects = await ctx.db.project.findMany({ orderBy: { id: 'desc' }, take: limit })
+  return projects.map(summaryOf)
 }
 
 /** A disabled project can be read, but not changed or sent from; its pending mail waits. */
@@ -60,5 +91,5 @@ export async function setProjectDisabled(ctx: Ctx, projectId: string, reason: st
     where: { id: projectId },
     data: { disabled: reason !== null, disabledReason: reason, updatedAt: ctx.now() },
   })
-  if (count === 0) throw notFound(`Project ${projectId}`)
+  if (count === 0) throw unknownProject(projectId)
 }
