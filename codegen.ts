@@ -5,7 +5,8 @@ import path from 'node:path'
 
 /**
  * Generates what the sources are compiled against: the Prisma client and the Pothos types, when their schema
- * has changed since the last time. With --schema it also writes schema.graphql, which is committed.
+ * has changed since the last time. With --schema it also writes schema.graphql and openapi.json, which are
+ * committed.
  */
 const root = import.meta.dirname
 const stampFile = path.join(root, 'src/generated/stamp')
@@ -30,6 +31,8 @@ function generate(): void {
       cwd: root,
       env: {
         ...process.env,
+        // The generators are commands of packages; npm scripts find them, this one may be run without npm.
+        PATH: `${path.join(root, 'node_modules/.bin')}${path.delimiter}${process.env.PATH ?? ''}`,
         PRISMA_SCHEMA_ENGINE_BINARY: process.execPath,
         PRISMA_HIDE_UPDATE_MESSAGE: '1',
         CHECKPOINT_DISABLE: '1',
@@ -52,4 +55,7 @@ if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
 if (process.argv.includes('--schema')) {
   const { printedSchema } = await import('./src/graphql/print-schema.ts')
   writeFileSync(path.join(root, 'schema.graphql'), printedSchema())
+  const { printedOpenApi } = await import('./src/rest/openapi.ts')
+  const { schema } = await import('./src/schema.ts')
+  writeFileSync(path.join(root, 'openapi.json'), await printedOpenApi(schema))
 }

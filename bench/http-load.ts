@@ -8,6 +8,8 @@ export type LoadResult = { rate: number; p50: number; p95: number; p99: number; 
 
 const percentile = (sorted: number[], part: number) => sorted[Math.floor((sorted.length - 1) * part)] ?? 0
 
+export const percentileOf = (latencies: number[]): LoadResult => summary(latencies, 1, 0)
+
 export function summary(latencies: number[], seconds: number, failed: number): LoadResult {
   const sorted = latencies.toSorted((a, b) => a - b)
   return {
@@ -32,7 +34,8 @@ export async function load(
   const state = { next: 0, failed: 0, latencies: [] as number[] }
   const startedAt = performance.now()
   const deadline = startedAt + options.seconds * 1000
-  const more = () => performance.now() < deadline && state.next < (options.requests ?? Number.POSITIVE_INFINITY)
+  const more = () =>
+    performance.now() < deadline && state.next < (options.requests ?? Number.POSITIVE_INFINITY)
   const runners = Array.from({ length: options.connections }, async () => {
     const socket = connect(Number(port), hostname)
     socket.setNoDelay(true)

@@ -55,7 +55,7 @@ export async function createCluster(files: Files, programs: Programs): Promise<v
   if (existsSync(files.cluster)) return
   const draft = join(files.folder, `new-cluster-${randomUUID()}`)
   const password = join(files.folder, `new-password-${randomUUID()}`)
-  writeFileSync(password, randomBytes(32).toString('hex'), { mode: 0o600 })
+  writeFileSync(password, randomBytes(32).toString('hex'), { mode: 0o600, flush: true })
   mkdirSync(draft, { mode: 0o700 })
   if (programs.account !== undefined) {
     for (const path of [draft, password]) chownSync(path, programs.account.uid, programs.account.gid)

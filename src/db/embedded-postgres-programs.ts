@@ -114,6 +114,8 @@ async function unprivilegedAccount(): Promise<Account> {
  */
 async function reachableHome(native: string, account: Account): Promise<string> {
   if ((await whyNotUsable(native, account)) === undefined) return native
+  const defect = await whyNotUsable(native, { uid: 0, gid: 0 })
+  if (defect !== undefined) throw new Error(`The embedded PostgreSQL does not run on this system: ${defect}`)
   const { name, version } = manifestSchema.parse(
     JSON.parse(readFileSync(join(native, '..', 'package.json'), 'utf8')),
   )

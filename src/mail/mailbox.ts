@@ -1,8 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { defineMailer, failed, messageOf } from './define-mailer.ts'
+import { type MailFolder, mailFolder } from './mail-folder.ts'
 import type { Mailbox, Mailer, OutgoingMail } from './mailer.ts'
 import { composeRaw, plainText, UnsendableMail } from './mime.ts'
 
@@ -47,7 +46,6 @@ export type MailboxOptions = {
 
 /** What a file may be named after: nothing in it can leave the directory or look like another file's suffix. */
 const plainId = /^[\w-]{1,100}$/
-const unfinishedSuffix = '.tmp'
 
 /**
  * Keeps mail in a directory in place of sending it. A message is `<emailId>.eml` beside
@@ -56,28 +54,15 @@ const unfinishedSuffix = '.tmp'
  */
 export function createMailboxMailer(options: MailboxOptions): Mailer & MailboxReader {
   const { directory, keep = 5000, now = () => new Date() } = options
+  const folder = mailFolder(directory)
   const pruneEvery = Math.ceil(keep / 20)
   let writesUntilPrune = 0
-
-  async function store(mail: OutgoingMail): Promise<void> {
-    await mkdir(directory, { recursive: true })
-    const complete = { ...mail, text: plainText(mail) }
-    const raw = await composeRaw(complete)
-    // The list shows what has a .json, which is therefore the last to appear.
-    await writeWhole(directory, `${mail.emailId}.eml`, raw)
-    await writeWhole(
-      directory,
-      `${mail.emailId}.${recipientTag(mail.to.address)}.json`,
-      JSON.stringify(describe(complete, now())),
-    )
-    await sync(directory)
-  }
 
   async function pruneNowAndThen(): Promise<void> {
     writesUntilPrune -= 1
     if (writesUntilPrune > 0) return
     writesUntilPrune = pruneEvery
-    await prune(directory, keep)
+    await folder.prune(keep)
   }
 
   const mailer = defineMailer({
@@ -85,7 +70,7 @@ export function createMailboxMailer(options: MailboxOptions): Mailer & MailboxRe
     concurrency: 8,
     async deliver(mail) {
       if (!plainId.test(mail.emailId)) throw new UnsendableMail('The email id cannot be a file name')
-      await store(mail)
+      await folder.write(await filesOf(mail, now()))
       // The message is stored, whatever becomes of the old ones; the next round tries them again.
       await pruneNowAndThen().catch(() => undefined)
       return { kind: 'sent', providerMessageId: null }
@@ -93,30 +78,43 @@ export function createMailboxMailer(options: MailboxOptions): Mailer & MailboxRe
     explain: (error) => failed('temporary', `Mailbox: ${messageOf(error)}`),
   })
 
+  return { ...mailer, ...reader(folder) }
+}
+
+function reader(folder: MailFolder): MailboxReader {
   return {
-    ...mailer,
     async list({ to, limit }) {
       const suffix = to === undefined ? '.json' : `.${recipientTag(to)}.json`
-      const names = (await namesIn(directory)).filter((name) => name.endsWith(suffix))
-      return readNewest(directory, names.sort().reverse(), limit)
+      const names = (await folder.names()).filter((name) => name.endsWith(suffix))
+      return readNewest(folder, names.sort().reverse(), limit)
     },
     async raw(id) {
-      return plainId.test(id) ? unlessGone(readFile(join(directory, `${id}.eml`))) : null
+      return plainId.test(id) ? folder.read(`${id}.eml`) : null
     },
   }
 }
 
-async function readNewest(directory: string, names: string[], limit: number): Promise<MailboxMessage[]> {
+async function readNewest(folder: MailFolder, names: string[], limit: number): Promise<MailboxMessage[]> {
   const messages: MailboxMessage[] = []
   for (const name of names) {
     if (messages.length >= limit) break
-    const json = await unlessGone(readFile(join(directory, name), 'utf8'))
+    const json = await folder.read(name)
     if (json === null) continue
     // Written by another version of the service when it does not fit.
-    const { data } = storedMessage.safeParse(JSON.parse(json))
+    const { data } = storedMessage.safeParse(JSON.parse(json.toString()))
     if (data) messages.push(data)
   }
   return messages
+}
+
+/** The list shows what has a .json, which is therefore the last to be written. */
+async function filesOf(mail: OutgoingMail, receivedAt: Date) {
+  const complete = { ...mail, text: plainText(mail) }
+  const tag = recipientTag(mail.to.address)
+  return [
+    { name: `${mail.emailId}.eml`, content: await composeRaw(complete) },
+    { name: `${mail.emailId}.${tag}.json`, content: JSON.stringify(describe(complete, receivedAt)) },
+  ]
 }
 
 function recipientTag(address: string): string {
@@ -160,73 +158,4 @@ function shownHeaders(mail: OutgoingMail): Record<string, string> {
     headers.set(name, before === undefined ? value : `${before}, ${value}`)
   }
   return Object.fromEntries(headers)
-}
-
-/** The file is there with all of its content or not at all. */
-async function writeWhole(directory: string, name: string, content: Buffer | string): Promise<void> {
-  const unfinished = join(directory, `.${randomUUID()}${unfinishedSuffix}`)
-  try {
-    const file = await open(unfinished, 'wx')
-    try {
-      await file.writeFile(content)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(unfinished, join(directory, name))
-  } catch (error) {
-    await rm(unfinished, { force: true })
-    throw error
-  }
-}
-
-/** Makes the names of the files last: without it a power cut can take back a rename. */
-async function sync(directory: string): Promise<void> {
-  const folder = await open(directory, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
-}
-
-/** Removes all but the newest messages. What another process removes meanwhile is no error. */
-async function prune(directory: string, keep: number): Promise<void> {
-  const all = await namesIn(directory)
-  await removeAbandoned(
-    directory,
-    all.filter((name) => name.endsWith(unfinishedSuffix)),
-  )
-  const names = all.filter((name) => !name.endsWith(unfinishedSuffix))
-  const ids = [...new Set(names.map(idOf))].sort()
-  const outdated = new Set(ids.slice(0, Math.max(0, ids.length - keep)))
-  for (const name of names) {
-    if (outdated.has(idOf(name))) await rm(join(directory, name), { force: true })
-  }
-}
-
-/** A crash leaves its unfinished file behind; nothing is written for as long as an hour. */
-async function removeAbandoned(directory: string, names: string[]): Promise<void> {
-  for (const name of names) {
-    const file = join(directory, name)
-    const found = await unlessGone(stat(file))
-    if (found && Date.now() - found.mtimeMs > 3_600_000) await rm(file, { force: true })
-  }
-}
-
-function idOf(fileName: string): string {
-  return fileName.slice(0, fileName.indexOf('.'))
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  return (await unlessGone(readdir(directory))) ?? []
-}
-
-async function unlessGone<T>(reading: Promise<T>): Promise<T | null> {
-  try {
-    return await reading
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw error
-  }
 }

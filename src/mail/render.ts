@@ -1,16 +1,6 @@
 import Mustache from 'mustache'
-import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts'
-
-/** Why a template cannot be parsed, and where; lines count from 1. */
-export class TemplateSyntaxError extends Error {
-  override name = 'TemplateSyntaxError'
-  readonly line: number
-
-  constructor(reason: string, line: number) {
-    super(`${reason} (line ${line})`)
-    this.line = line
-  }
-}
+import type { JsonObject } from '../lib/json.ts'
+import { parseTemplate, type Token } from './template-parser.ts'
 
 const HTML_ENTITIES: Record<string, string> = {
   '&': '&amp;',
@@ -24,98 +14,152 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (c)
 
 const plain = (text: string): string => text
 
+/** A template whose loops come to more text, or to more work, than a message may. */
+export class RenderedTooLarge extends Error {
+  override name = 'RenderedTooLarge'
+}
+
+/** About a second of work, or as many characters. */
+const MAX_WORK = 128 * 1024 * 1024
+/** What a tag or a pass of a loop costs, in characters. */
+const STEP = 32
+
+/** What filling templates may cost; shared by all that one request renders. */
+export class RenderBudget {
+  #left = MAX_WORK
+
+  /** Throws RenderedTooLarge. */
+  spend(characters: number): void {
+    this.#left -= characters
+    if (this.#left < 0) throw new RenderedTooLarge()
+  }
+}
+
 /** What a variable looks like in a message: nothing for a missing one, JSON for an object. */
 function textOf(value: unknown): string {
   if (value === undefined || value === null) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** `name ?? fallback`, with or without quotes around the fallback. */
-const FALLBACK = /^(.*?)\s*\?\?\s*(.*)$/s
+/** Only what the data itself holds: nothing that JavaScript gives to every object. */
+function valueAt(view: unknown, path: string[]): unknown {
+  let value = view
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    value = Reflect.get(value, name)
+  }
+  return value
+}
+
+const withoutQuotes = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2] ?? text
 
 class Variables extends Mustache.Context {
+  readonly budget: RenderBudget
+
+  constructor(view: unknown, budget: RenderBudget, parent?: Variables) {
+    super(view, parent)
+    this.budget = budget
+  }
+
+  /** `name`, `path.to.name`, `.` for the item of a loop, each with an optional `?? fallback`. */
   override lookup(name: string): unknown {
-    const [, variable, fallback] = FALLBACK.exec(name) ?? []
-    if (variable === undefined || fallback === undefined) return super.lookup(name)
-    const value = super.lookup(variable.trim())
+    this.budget.spend(STEP + name.length)
+    const mark = name.indexOf('??')
+    if (mark === -1) return this.#find(name)
+    const value = this.#find(name.slice(0, mark).trim())
     const missing = value === undefined || value === null || value === ''
-    return missing ? fallback.replace(/^(["'])(.*)\1$/s, '$2') : value
+    return missing ? withoutQuotes(name.slice(mark + 2).trim()) : value
+  }
+
+  #find(name: string): unknown {
+    if (name === '.') return this.view
+    const path = name.split('.')
+    for (let scope: Mustache.Context | undefined = this; scope; scope = scope.parent) {
+      const value = valueAt(scope.view, path)
+      if (value !== undefined) return value
+    }
+    return undefined
   }
 
   override push(view: unknown): Variables {
-    return new Variables(view, this)
+    this.budget.spend(STEP)
+    return new Variables(view, this.budget, this)
   }
 }
 
 /** Parsed templates, so that a campaign or a busy template is parsed once. Bounded: bodies come from callers. */
 const MAX_CACHED = 200
 const MAX_CACHED_LENGTH = 200_000
+const parsed = new Map<string, Token[]>()
 
-class BoundedCache {
-  readonly #entries = new Map<string, unknown>()
-
-  get(key: string): unknown {
-    return this.#entries.get(key)
-  }
-
-  set(key: string, value: unknown): void {
-    if (key.length > MAX_CACHED_LENGTH) return
-    if (this.#entries.size >= MAX_CACHED) this.#entries.clear()
-    this.#entries.set(key, value)
-  }
-
-  clear(): void {
-    this.#entries.clear()
-  }
+function tokensOf(template: string): Token[] {
+  const known = parsed.get(template)
+  if (known) return known
+  const tokens = parseTemplate(template)
+  if (template.length > MAX_CACHED_LENGTH) return tokens
+  if (parsed.size >= MAX_CACHED) parsed.clear()
+  parsed.set(template, tokens)
+  return tokens
 }
 
+/** mustache.js with our parser, our variables and a budget. A writer serves one message. */
 class MessageWriter extends Mustache.Writer {
-  readonly escape: (text: string) => string
+  readonly #escape: (text: string) => string
+  readonly #budget: RenderBudget
 
-  constructor(escapeText: (text: string) => string) {
+  constructor(escapeText: (text: string) => string, budget: RenderBudget) {
     super()
-    this.escape = escapeText
-    Object.assign(this, { templateCache: new BoundedCache() })
+    this.#escape = escapeText
+    this.#budget = budget
+  }
+
+  override parse(template: string): Token[] {
+    return tokensOf(template)
   }
 
   override escapedValue(token: string[], context: Mustache.Context): string {
-    return this.escape(textOf(context.lookup(token[1] ?? '')))
+    return this.#spent(this.#escape(textOf(context.lookup(token[1] ?? ''))))
   }
 
   override unescapedValue(token: string[], context: Mustache.Context): string {
-    return textOf(context.lookup(token[1] ?? ''))
+    return this.#spent(textOf(context.lookup(token[1] ?? '')))
+  }
+
+  override rawValue(token: string[]): string {
+    this.#budget.spend(STEP)
+    return this.#spent(token[1] ?? '')
+  }
+
+  #spent(text: string): string {
+    this.#budget.spend(text.length)
+    return text
   }
 }
 
-const htmlWriter = new MessageWriter(escapeHtml)
-const textWriter = new MessageWriter(plain)
-
-/** Objects without a prototype, so that {{constructor}} and the like find nothing. */
-function withoutPrototypes(value: JsonValue): unknown {
-  if (Array.isArray(value)) return value.map(withoutPrototypes)
-  if (!isJsonObject(value)) return value
-  const copy: Record<string, unknown> = Object.create(null)
-  for (const [key, item] of Object.entries(value)) copy[key] = withoutPrototypes(item)
-  return copy
-}
-
 /** Variables of one message, prepared once and used for its subject and body. */
-export type View = { context: Mustache.Context }
+export type View = { context: Variables }
 
-export function viewOf(variables: JsonObject): View {
-  return { context: new Variables(withoutPrototypes(variables)) }
-}
+/** Throws RenderedTooLarge when it is rendered for more than `budget` allows. */
+export const viewOf = (variables: JsonObject, budget: RenderBudget = new RenderBudget()): View => ({
+  context: new Variables(variables, budget),
+})
 
 const isPlainText = (template: string) => !template.includes('{{')
 
+function fill(template: string, { context }: View, escapeText: (text: string) => string): string {
+  if (isPlainText(template)) return template
+  return new MessageWriter(escapeText, context.budget).render(template, context)
+}
+
 /** Fills a body: {{x}} is HTML-escaped, {{{x}}} is raw. What comes out is never rendered again. */
-export const renderHtml = (template: string, view: View): string =>
-  isPlainText(template) ? template : htmlWriter.render(template, view.context)
+export const renderHtml = (template: string, view: View): string => fill(template, view, escapeHtml)
 
 /** Fills a subject: nothing is escaped, and line breaks that came with a variable become blanks. */
-export const renderSubject = (template: string, view: View): string => {
-  const subject = isPlainText(template) ? template : textWriter.render(template, view.context)
-  return subject.replace(/\s*[\r\n]+\s*/g, ' ').slice(0, MAX_SUBJECT)
+export function renderSubject(template: string, view: View): string {
+  const subject = fill(template, view, plain)
+  const lines = subject.split(/[\r\n]+/)
+  const line = lines.length === 1 ? subject : lines.map((part) => part.trim()).join(' ')
+  return line.length <= MAX_SUBJECT ? line : line.slice(0, MAX_SUBJECT).replace(/[\ud800-\udbff]$/, '')
 }
 
 /** RFC 5322, 2.1.1. */
@@ -123,13 +167,5 @@ export const MAX_SUBJECT = 998
 
 /** Throws TemplateSyntaxError when the template could not be rendered. */
 export function checkTemplate(template: string): void {
-  if (isPlainText(template)) return
-  try {
-    htmlWriter.parse(template)
-  } catch (error) {
-    if (!(error instanceof Error)) throw error
-    const at = /^(.*?)(?: at (\d+))$/s.exec(error.message)
-    const index = Number(at?.[2] ?? template.length)
-    throw new TemplateSyntaxError(at?.[1] ?? error.message, template.slice(0, index).split('\n').length)
-  }
+  if (!isPlainText(template)) tokensOf(template)
 }

@@ -4,7 +4,7 @@ import { compile } from 'html-to-text'
  * The parser's time grows with the square of the nesting, so that a hostile body of a megabyte would hold the
  * process for seconds. No reader of plain text misses what lies behind this many characters of markup.
  */
-const longestHtml = 200_000
+const longestHtml = 128_000
 const dataUri = /data:[^"'()\s>]{256,}/g
 const oneLineEach = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6']

@@ -143,6 +143,14 @@ scenario('The mailbox', startFolder, (test) => {
     assert.is(await mailbox.raw(ids[0] ?? ''), null)
   })
 
+  test('a file of another version is passed over', async ({ directory }) => {
+    const place = directory()
+    const mailbox = createMailboxMailer({ directory: place })
+    await mailbox.send(mailWith({ emailId: v7() }))
+    await writeFile(join(place, `${v7()}.0000000000000000.json`), '{"version":0}')
+    assert.is((await mailbox.list({ limit: 10 })).length, 1)
+  })
+
   test('what a crash left behind is removed once it is old', async ({ directory }) => {
     const place = directory()
     const mailbox = createMailboxMailer({ directory: place, keep: 3 })

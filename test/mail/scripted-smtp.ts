@@ -34,7 +34,9 @@ export async function startScriptedSmtp(script: Script, port = 0) {
     })
     const behaveAt = (point: string) => {
       const told = Object.entries(script).find(([name]) => name === point)?.[1]
-      behave(socket, told ?? usual[point] ?? '250 ok')
+      const behaviour = told ?? usual[point] ?? '250 ok'
+      behave(socket, behaviour)
+      return behaviour
     }
     converse(socket, seen.commands, behaveAt, () => script.body !== undefined)
     behaveAt('greeting')
@@ -77,23 +79,27 @@ function behave(socket: Socket, behaviour: Behaviour): void {
 function converse(
   socket: Socket,
   commands: string[],
-  behaveAt: (point: string) => void,
+  behaveAt: (point: string) => Behaviour,
   disturbed: () => boolean,
 ): void {
   let unread = ''
   let inMessage = false
   socket.on('data', (chunk) => {
     unread += chunk.toString('latin1')
-    if (inMessage && disturbed()) return behaveAt('body')
+    if (inMessage && disturbed()) {
+      behaveAt('body')
+      return
+    }
     for (;;) {
       const end = unread.indexOf(inMessage ? '\r\n.\r\n' : '\r\n')
       if (end < 0) return
       const command = inMessage ? 'end' : unread.slice(0, end)
       const point = inMessage ? 'end' : command.slice(0, 4).toUpperCase()
       unread = unread.slice(end + (inMessage ? 5 : 2))
-      inMessage = point === 'DATA'
       commands.push(command)
-      behaveAt(point)
+      inMessage = behaveAt(point).startsWith('354')
+      // A message may be a single dot.
+      if (inMessage) unread = `\r\n${unread}`
     }
   })
 }

@@ -59,6 +59,39 @@ scenario('SMTP: what the server says', nothingShared, (test) => {
     })
   }
 
+  test('a server that takes commands in one go is understood as well', async () => {
+    const EHLO = '250-scripted\r\n250 PIPELINING'
+    const DATA = '554 5.5.1 No valid recipients'
+    const expected = [
+      [
+        { EHLO, MAIL: '550 5.7.1 Not you', DATA },
+        { kind: 'permanent', reason: '550 5.7.1 Not you' },
+      ],
+      [
+        { EHLO, MAIL: '450 4.7.1 Not now', DATA },
+        { kind: 'temporary', reason: '450 4.7.1 Not now' },
+      ],
+      [
+        { EHLO, RCPT: '550 5.1.1 No such', DATA },
+        { kind: 'permanent', reason: '550 5.1.1 No such' },
+      ],
+      [
+        { EHLO, RCPT: '450 4.2.0 Grey', DATA },
+        { kind: 'temporary', reason: '450 4.2.0 Grey' },
+      ],
+      [
+        { EHLO, RCPT: '550 5.1.1 No such' },
+        { kind: 'permanent', reason: '550 5.1.1 No such' },
+      ],
+      [
+        { EHLO, end: '554 5.7.1 Spam' },
+        { kind: 'permanent', reason: '554 5.7.1 Spam' },
+      ],
+      [{ EHLO }, { kind: 'sent', providerMessageId: null }],
+    ] as const
+    for (const [script, result] of expected) assert.equal(await outcome(script), result)
+  })
+
   test('a connection lost in the middle of the message is temporary', async () => {
     assert.is((await outcome({ body: 'drop' })).kind, 'temporary')
   })

@@ -34,7 +34,7 @@ scenario('The text part', nothingShared, (test) => {
     for (const html of ['<div>'.repeat(1_000_000), '</b>'.repeat(500_000), `${'<b>'.repeat(300_000)}</c>`]) {
       textFromHtml(html)
     }
-    assert.ok(performance.now() - started < 5000)
+    assert.ok(performance.now() - started < 20_000)
   })
 
   test('an image inside the markup does not push the text out', () => {

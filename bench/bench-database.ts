@@ -1,0 +1,59 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { systemOf } from '../src/access.ts'
+import { startServices } from '../src/app.ts'
+import { loadConfig } from '../src/config.ts'
+import { createCtx, type Services } from '../src/ctx.ts'
+import { startEmbeddedPostgres } from '../src/db/embedded-postgres.ts'
+import { forceVerified } from '../src/features/domains/domains.ts'
+import { createProject, type NewProject } from '../src/features/projects/projects.ts'
+import { freePort } from '../src/lib/free-port.ts'
+import { createLog } from '../src/log.ts'
+
+export const BENCH_DOMAIN = 'bench.example'
+
+export type BenchDatabase = {
+  url: string
+  services: Services
+  project: NewProject
+  /** A DKIM key (PEM) of the same kind as the service's, for the bare loop. */
+  privateKey: string
+  /** Environment of a service on this database; every limit is on, and none is reached. */
+  env: (extra?: Record<string, string>) => Promise<Record<string, string>>
+  stop: () => Promise<void>
+}
+
+/** A Postgres of its own with its usual settings (commits reach the disk), a project and a sender domain. */
+export async function startBenchDatabase(): Promise<BenchDatabase> {
+  const directory = mkdtempSync(path.join(tmpdir(), 'mailwright-bench-'))
+  const postgres = await startEmbeddedPostgres({ dataDir: path.join(directory, 'postgres') })
+  const variables = {
+    DATABASE_URL: postgres.url,
+    DATA_DIR: directory,
+    JWT_SECRET: 'a secret of the benchmark, 32 characters or more',
+    RATE_LIMIT_PER_MINUTE: '100000000',
+    PROJECT_SEND_RATE_PER_SECOND: '100000000',
+  }
+  const { services, stop } = await startServices(loadConfig(variables), createLog('warn'))
+  const ctx = createCtx(services, systemOf(''), 'bench')
+  const project = await createProject(ctx, { name: 'Bench' })
+  await forceVerified({ ...ctx, actor: systemOf(project.id) }, BENCH_DOMAIN)
+  return {
+    url: postgres.url,
+    services,
+    project,
+    privateKey: generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    }).privateKey,
+    env: async (extra = {}) => ({ ...variables, PORT: String(await freePort('127.0.0.1')), ...extra }),
+    stop: async () => {
+      await stop()
+      await postgres.stop()
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}

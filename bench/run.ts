@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { hashKey } from '../src/access.ts'
+import { storeSend } from '../src/features/emails/send.sql.ts'
+import { track } from '../src/features/events/track.sql.ts'
+import { pgbenchRate, poolLoad } from './bare-statement.ts'
+import { BENCH_DOMAIN, type BenchDatabase, startBenchDatabase } from './bench-database.ts'
+import { benchDelivery } from './delivery.ts'
+import { type LoadResult, load, type RequestAt } from './http-load.ts'
+import { startServiceProcess } from './processes.ts'
+
+/**
+ * Measures the service beside the bare equivalent of its work, in one run on one machine; only ratios mean
+ * something elsewhere. Loopback only, and ends by itself after about two minutes.
+ */
+const SECONDS = 8
+const CONNECTIONS = 32
+/** Connections to the database, for the service's pool and for the bare equivalents. */
+const POOL = 10
+
+type Row = {
+  path: string
+  rate: number
+  bare: string
+  ratio: number | null
+  latency?: LoadResult
+  memory?: number
+}
+
+const rows: Row[] = []
+
+async function measure(
+  database: BenchDatabase,
+  requestAt: RequestAt,
+): Promise<{ result: LoadResult; peakMemory: number }> {
+  const service = await startServiceProcess(await database.env({ ROLES: 'http' }))
+  try {
+    const options = { connections: CONNECTIONS, seconds: SECONDS }
+    await load(service.url, (index) => requestAt(-1 - index), { ...options, seconds: 2 })
+    const result = await load(service.url, requestAt, options)
+    if (result.failed > 0) throw new Error(`${result.failed} requests were not answered with 200`)
+    return { result, peakMemory: service.peakMemory() }
+  } finally {
+    await service.stop()
+  }
+}
+
+function report(
+  path: string,
+  measured: { result: LoadResult; peakMemory: number },
+  bares: [string, number | null][],
+) {
+  for (const [bare, rate] of bares) {
+    rows.push({
+      path,
+      rate: measured.result.rate,
+      bare: rate === null ? `${bare}: not installed` : `${bare} ${Math.round(rate)}/s`,
+      ratio: rate === null ? null : measured.result.rate / rate,
+      latency: measured.result,
+      memory: measured.peakMemory,
+    })
+  }
+}
+
+async function benchTrack(database: BenchDatabase): Promise<void> {
+  const { project } = database
+  const data = { plan: 'pro', seats: 3 }
+  const measured = await measure(database, (index) => ({
+    path: '/v1/track',
+    key: project.public,
+    body: { email: `track${index}@example.org`, event: 'signed_up', data },
+  }))
+  const json = JSON.stringify(data)
+  const keyHash = hashKey(project.public)
+  const options = { connections: POOL, seconds: SECONDS }
+  const pool = await poolLoad(
+    database.url,
+    track,
+    (index) => [
+      ...[project.id, keyHash, `pool${index}@example.org`, randomUUID(), null, json, [], randomUUID()],
+      ...['signed_up', json, new Date()],
+    ],
+    options,
+  )
+  const sql = (text: string) => `'${text}'`
+  const pgbench = pgbenchRate(
+    database.url,
+    track.text,
+    [
+      ...[sql(project.id), `'\\x${keyHash.toString('hex')}'::bytea`, `('pgbench' || :n || '@example.org')`],
+      ...[
+        'gen_random_uuid()',
+        'null',
+        sql(json),
+        `'{}'`,
+        'gen_random_uuid()',
+        sql('signed_up'),
+        sql(json),
+        'now()',
+      ],
+    ],
+    options,
+  )
+  report('POST /v1/track', measured, [
+    ['pgbench, same statement', pgbench],
+    ['pg pool, same statement', pool.rate],
+  ])
+}
+
+async function benchSend(database: BenchDatabase): Promise<void> {
+  const { project } = database
+  const body = '<p>Hello {{plan}}, welcome to the bench.</p>'
+  const measured = await measure(database, (index) => ({
+    path: '/v1/send',
+    key: project.secret,
+    body: {
+      to: `send${index}@example.org`,
+      from: `a@${BENCH_DOMAIN}`,
+      subject: 'Hi {{plan}}',
+      body,
+      data: { plan: 'pro' },
+    },
+  }))
+  const keyHash = hashKey(project.secret)
+  const pool = await poolLoad(
+    database.url,
+    storeSend({ single: true, once: false, files: false }),
+    (index) => {
+      const contactId = randomUUID()
+      return [
+        ...[project.id, keyHash, new Date(), null, '{"plan":"pro"}', [], `barepool${index}@example.org`],
+        ...[contactId, contactId, randomUUID(), null, 'Hi pro', body, '[]', `<${index}@bench>`],
+        ...[`a@${BENCH_DOMAIN}`, null, null, 'TRANSACTIONAL', null, null],
+      ]
+    },
+    { connections: POOL, seconds: SECONDS },
+  )
+  report('POST /v1/send, one recipient', measured, [['pg pool, its writing statement', pool.rate]])
+}
+
+const cell = (value: number | null | undefined, digits: number) =>
+  value === null || value === undefined ? '–' : value.toFixed(digits)
+
+function print(): void {
+  console.log('| Path | Rate | Bare equivalent in the same run | Ratio | p50 / p95 / p99 ms | Peak memory |')
+  console.log('|---|---|---|---|---|---|')
+  for (const { path, rate, bare, ratio, latency, memory } of rows) {
+    const times = [latency?.p50, latency?.p95, latency?.p99].map((value) => cell(value, 1)).join(' / ')
+    console.log(
+      `| ${path} | ${Math.round(rate)}/s | ${bare} | ${cell(ratio, 2)} | ${times} | ${cell(memory, 0)} MB |`,
+    )
+  }
+}
+
+const database = await startBenchDatabase()
+try {
+  await benchTrack(database)
+  await benchSend(database)
+  const delivery = await benchDelivery(database)
+  rows.push({
+    path: 'Delivery over SMTP, DKIM-signed',
+    rate: delivery.service,
+    bare: `nodemailer pool, signed ${Math.round(delivery.bare)}/s`,
+    ratio: delivery.service / delivery.bare,
+    memory: delivery.peakMemory,
+  })
+  print()
+  const { p50, p95, p99 } = delivery.acceptToProvider
+  console.log(`\nFrom request to the SMTP server, idle: ${p50} / ${p95} / ${p99} ms (p50 / p95 / p99)`)
+} finally {
+  await database.stop()
+}

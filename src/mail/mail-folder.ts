@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Files by the name of what they belong to: `<id>.<anything>`. A folder that is not there yet is empty. */
+export interface MailFolder {
+  /** Writes the files one after the other; each is there with all of its content or not at all. */
+  write(files: { name: string; content: Buffer | string }[]): Promise<void>
+  names(): Promise<string[]>
+  /** Null when there is no such file (any more). */
+  read(name: string): Promise<Buffer | null>
+  /** Removes what belongs to all but the last `keep` ids in alphabetical order, and what crashes left behind. */
+  prune(keep: number): Promise<void>
+}
+
+const unfinishedSuffix = '.tmp'
+const isUnfinished = (name: string) => name.endsWith(unfinishedSuffix)
+
+export function mailFolder(directory: string): MailFolder {
+  const names = async () => (await unlessGone(readdir(directory))) ?? []
+  return {
+    async write(files) {
+      await mkdir(directory, { recursive: true })
+      for (const { name, content } of files) await writeWhole(directory, name, content)
+      await sync(directory)
+    },
+    async names() {
+      return (await names()).filter((name) => !isUnfinished(name))
+    },
+    read: (name) => unlessGone(readFile(join(directory, name))),
+    async prune(keep) {
+      const all = await names()
+      await removeAbandoned(directory, all.filter(isUnfinished))
+      await removeOutdated(
+        directory,
+        all.filter((name) => !isUnfinished(name)),
+        keep,
+      )
+    },
+  }
+}
+
+async function writeWhole(directory: string, name: string, content: Buffer | string): Promise<void> {
+  const unfinished = join(directory, `.${randomUUID()}${unfinishedSuffix}`)
+  try {
+    const file = await open(unfinished, 'wx')
+    try {
+      await file.writeFile(content)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(unfinished, join(directory, name))
+  } catch (error) {
+    await rm(unfinished, { force: true })
+    throw error
+  }
+}
+
+/** Makes the names of the files last: without it a power cut can take back a rename. */
+async function sync(directory: string): Promise<void> {
+  const folder = await open(directory, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** A crash leaves its unfinished file behind; nothing is written for as long as an hour. */
+async function removeAbandoned(directory: string, names: string[]): Promise<void> {
+  for (const name of names) {
+    const file = join(directory, name)
+    const found = await unlessGone(stat(file))
+    if (found && Date.now() - found.mtimeMs > 3_600_000) await rm(file, { force: true })
+  }
+}
+
+/** What another process removes meanwhile is no error. */
+async function removeOutdated(directory: string, names: string[], keep: number): Promise<void> {
+  const ids = [...new Set(names.map(idOf))].sort()
+  const outdated = new Set(ids.slice(0, Math.max(0, ids.length - keep)))
+  for (const name of names) {
+    if (outdated.has(idOf(name))) await rm(join(directory, name), { force: true })
+  }
+}
+
+function idOf(fileName: string): string {
+  return fileName.slice(0, fileName.indexOf('.'))
+}
+
+async function unlessGone<T>(reading: Promise<T>): Promise<T | null> {
+  try {
+    return await reading
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    throw error
+  }
+}

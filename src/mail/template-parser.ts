@@ -1,0 +1,142 @@
+/** Why a template cannot be parsed, and where; lines count from 1. */
+export class TemplateSyntaxError extends Error {
+  override name = 'TemplateSyntaxError'
+  readonly line: number
+
+  constructor(reason: string, line: number) {
+    super(`${reason} (line ${line})`)
+    this.line = line
+  }
+}
+
+type Kind = 'text' | 'name' | '&' | '#' | '^'
+
+/** A part of a template as mustache.js renders it; only sections (# and ^) have parts of their own. */
+export type Token = [kind: Kind, value: string, start: number, end: number, parts: Token[]]
+
+const MAX_NESTING = 20
+const SIGILS = '#^/>{&=!'
+
+/**
+ * Parses Mustache into the tokens of mustache.js. Its own parser makes an array for every character and looks
+ * for the end of a tag in time that grows with the square of the blanks there; this one is linear, because a
+ * body may have megabytes. Throws TemplateSyntaxError.
+ */
+export const parseTemplate = (template: string): Token[] => new Parser(template).parse()
+
+class Parser {
+  readonly #template: string
+  readonly #root: Token[] = []
+  readonly #sections: Token[] = []
+  #open = '{{'
+  #close = '}}'
+  /** Of the line that is being read: a line with nothing but tags that show nothing is left out whole. */
+  #blanks: Token[] = []
+  #hasTag = false
+  #hasContent = false
+
+  constructor(template: string) {
+    this.#template = template
+  }
+
+  parse(): Token[] {
+    let at = 0
+    for (;;) {
+      const start = this.#template.indexOf(this.#open, at)
+      if (start === -1) break
+      this.#addText(at, start)
+      at = this.#readTag(start)
+    }
+    this.#addText(at, this.#template.length)
+    this.#endLine()
+    const unclosed = this.#sections.at(-1)
+    if (unclosed) throw this.#problem(`Unclosed section "${unclosed[1]}"`, unclosed[2])
+    return this.#root
+  }
+
+  #addText(start: number, end: number): void {
+    const firstEnd = this.#template.indexOf('\n', start) + 1
+    if (firstEnd === 0 || firstEnd > end) return this.#addToLine(start, end)
+    this.#addToLine(start, firstEnd)
+    this.#endLine()
+    const lastStart = Math.max(firstEnd, this.#template.lastIndexOf('\n', end - 1) + 1)
+    this.#add('text', this.#template.slice(firstEnd, lastStart), firstEnd, lastStart)
+    this.#addToLine(lastStart, end)
+  }
+
+  #addToLine(start: number, end: number): void {
+    const text = this.#template.slice(start, end)
+    const token = this.#add('text', text, start, end)
+    if (/\S/.test(text)) this.#hasContent = true
+    else this.#blanks.push(token)
+  }
+
+  #endLine(): void {
+    if (this.#hasTag && !this.#hasContent) for (const blank of this.#blanks) blank[1] = ''
+    this.#blanks = []
+    this.#hasTag = false
+    this.#hasContent = false
+  }
+
+  #add(kind: Kind, value: string, start: number, end: number): Token {
+    const token: Token = [kind, value, start, end, []]
+    const parts = this.#sections.at(-1)?.[4] ?? this.#root
+    parts.push(token)
+    return token
+  }
+
+  /** Returns where the tag ends. */
+  #readTag(start: number): number {
+    const first = afterBlanks(this.#template, start + this.#open.length)
+    const sigil = SIGILS.includes(this.#template.charAt(first)) ? this.#template.charAt(first) : ''
+    const closing = `${sigil === '{' ? '}' : sigil === '=' ? '=' : ''}${this.#close}`
+    const close = this.#template.indexOf(closing, first + sigil.length)
+    if (close === -1) throw this.#problem('Unclosed tag', start)
+    const value = this.#template.slice(first + sigil.length, close).trim()
+    const end = close + closing.length
+    this.#hasTag = true
+    this.#addTag(sigil, value, start, end)
+    return end
+  }
+
+  #addTag(sigil: string, value: string, start: number, end: number): void {
+    if (sigil === '#' || sigil === '^') return this.#openSection(this.#add(sigil, value, start, end))
+    if (sigil === '/') return this.#closeSection(value, start)
+    if (sigil === '=') return this.#changeDelimiters(value, start)
+    // Comments show nothing, and neither do partials: there are none.
+    if (sigil === '!' || sigil === '>') return
+    this.#hasContent = true
+    this.#add(sigil === '' ? 'name' : '&', value, start, end)
+  }
+
+  #openSection(section: Token): void {
+    if (this.#sections.length === MAX_NESTING) {
+      throw this.#problem(`Sections may be nested ${MAX_NESTING} deep`, section[2])
+    }
+    this.#sections.push(section)
+  }
+
+  #closeSection(name: string, at: number): void {
+    const section = this.#sections.pop()
+    if (!section) throw this.#problem(`Unopened section "${name}"`, at)
+    if (section[1] !== name) throw this.#problem(`Unclosed section "${section[1]}"`, at)
+  }
+
+  #changeDelimiters(value: string, at: number): void {
+    const [open, close, ...others] = value.split(/\s+/)
+    if (!open || !close || others.length > 0) throw this.#problem('Two delimiters are needed', at)
+    this.#open = open
+    this.#close = close
+  }
+
+  #problem(reason: string, at: number): TemplateSyntaxError {
+    return new TemplateSyntaxError(reason, this.#template.slice(0, at).split('\n').length)
+  }
+}
+
+function afterBlanks(text: string, from: number): number {
+  const blanks = /\s*/y
+  blanks.lastIndex = from
+  blanks.test(text)
+  return blanks.lastIndex
+}
