@@ -1,10 +1,14 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from '../generated/prisma/client.ts'
-import type { Sql } from './sql.ts'
+import { PipelinedConnections } from './pipelined-connections.ts'
+import type { Sql, Statement } from './sql.ts'
 
 /** A statement that takes longer is ended by the server; the request answers 503. */
 const STATEMENT_TIMEOUT_MS = 30_000
+/** Statements of the hot paths have others behind them, and are done in milliseconds. */
+const SHORT_STATEMENT_TIMEOUT_MS = 10_000
+const CONNECT_TIMEOUT_MS = 5_000
 
 export type Database = {
   url: string
@@ -14,15 +18,18 @@ export type Database = {
   close(): Promise<void>
 }
 
-/** One pool per process; Prisma and the hand-written statements share it. */
+/**
+ * One pool per process, which Prisma and the hand-written statements share, and beside it a few pipelined
+ * connections for the short statements of the hot paths.
+ */
 export function openDatabase(
   url: string,
-  options: { poolSize: number; onError: (error: Error) => void },
+  options: { poolSize: number; pipelines: number; onError: (error: Error) => void },
 ): Database {
   const pool = new pg.Pool({
     connectionString: url,
     max: options.poolSize,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     // The client's own clock, for a server that no longer answers at all.
@@ -33,16 +40,24 @@ export function openDatabase(
   })
   // An idle connection that breaks must not end the process; the next query opens a new one.
   pool.on('error', options.onError)
+  const pipelines = new PipelinedConnections(url, {
+    connections: options.pipelines,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    statementTimeoutMs: SHORT_STATEMENT_TIMEOUT_MS,
+    onError: options.onError,
+  })
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   return {
     url,
     pool,
     prisma,
-    sql: async <Row extends object>(query: { name: string; text: string }, values: unknown[] = []) => {
+    sql: async <Row extends object>(query: Statement<Row>, values: unknown[] = []) => {
+      if (query.short) return pipelines.query<Row>(query, values)
       const result = await pool.query<Row>({ name: query.name, text: query.text, values })
       return result.rows
     },
     async close() {
+      await pipelines.close()
       await prisma.$disconnect()
       await pool.end()
     },

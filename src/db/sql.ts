@@ -4,9 +4,19 @@ import { Prisma } from '../generated/prisma/client.ts'
  * SQL text with a name, under which each connection prepares it once. `Row` is the shape of what it returns;
  * it is written beside the text because nothing else can know it.
  */
-export type Statement<Row> = { name: string; text: string; row?: Row }
+export type Statement<Row> = { name: string; text: string; short: boolean; row?: Row }
 
-export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text })
+export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text, short: false })
+
+/**
+ * A statement of a hot path: by a key, of a few rows, never waiting for anything but the rows it writes. It may
+ * share a connection with others under way.
+ */
+export const shortStatement = <Row>(name: string, text: string): Statement<Row> => ({
+  name,
+  text,
+  short: true,
+})
 
 /** Runs a statement on a connection of its own, or inside the transaction that the context is bound to. */
 export type Sql = <Row extends object>(query: Statement<Row>, values?: unknown[]) => Promise<Row[]>
