@@ -17,14 +17,15 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as assert from 'uvu/assert'
-import { startEmbeddedPostgres } from '../../src/db/embedded-postgres.ts'
 import { scenario, type Test } from '../support/scenario.ts'
 import {
   embeddedPostgresFile,
+  ending,
   failure,
   query,
   removeHome,
   serverPid,
+  startServer,
   startService,
 } from './embedded-postgres-process.ts'
 
@@ -98,7 +99,7 @@ function defineRootTests(test: Test<{ home: string }>): void {
     home,
   }) => {
     const dataDir = join(home, 'by-root')
-    const server = await startEmbeddedPostgres({ dataDir })
+    const server = await startServer({ dataDir })
     const uid = uidOf(serverPid(dataDir))
     assert.is.not(uid, 0)
     for (const name of readdirSync(dataDir)) {
@@ -119,7 +120,7 @@ function defineRootTests(test: Test<{ home: string }>): void {
       ]) {
         chownSync(join(dataDir, 'cluster', name), owner.uid, owner.gid)
       }
-      const server = await startEmbeddedPostgres({ dataDir })
+      const server = await startServer({ dataDir })
       const uid = uidOf(serverPid(dataDir))
       if (owner.uid === 0) assert.is.not(uid, 0)
       else assert.is(uid, owner.uid)
@@ -145,7 +146,8 @@ function defineRootTests(test: Test<{ home: string }>): void {
   })
 }
 
-scenario('embedded PostgreSQL and the users of the system', start, (test) => {
+scenario('embedded PostgreSQL and the users of the system', start, (plainTest) => {
+  const test = ending(plainTest)
   test('works in a checkout that only its owner may enter, installed without install scripts', async ({
     home,
   }) => {

@@ -4,12 +4,39 @@ import { globSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
+import {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from '../../src/db/embedded-postgres.ts'
+import type { Test } from '../support/scenario.ts'
 
-// Other processes that use an embedded server, and looks at the server from outside.
+// Servers and processes that end with their test, and looks at a server from outside.
 
 const WAIT_MS = 90_000
 
 export const embeddedPostgresFile = resolve(import.meta.dirname, '../../src/db/embedded-postgres.ts')
+
+const atEnd: (() => Promise<unknown>)[] = []
+
+/** A test after which the servers and processes made with the functions below are gone, also when it has failed. */
+export function ending<C>(test: Test<C>): Test<C> {
+  return (name, body) =>
+    test(name, async (context) => {
+      try {
+        await body(context)
+      } finally {
+        for (const end of atEnd.splice(0)) await end()
+      }
+    })
+}
+
+/** An embedded server that this process uses. */
+export async function startServer(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const server = await startEmbeddedPostgres(options)
+  atEnd.push(server.stop)
+  return server
+}
 
 /** Prints the URL once the server runs; ends its use of the server when told so, or at Ctrl-C after half a second. */
 const program = `
@@ -60,6 +87,8 @@ export function startService({ dataDir, file = embeddedPostgresFile, account }: 
   async function ended(): Promise<void> {
     await exited
   }
+  atEnd.push(kill)
+
   function interruptGroup(): void {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGINT')
   }

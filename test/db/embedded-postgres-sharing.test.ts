@@ -3,9 +3,16 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, watch, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { startEmbeddedPostgres } from '../../src/db/embedded-postgres.ts'
 import { scenario } from '../support/scenario.ts'
-import { failure, query, removeHome, serverPid, startService } from './embedded-postgres-process.ts'
+import {
+  ending,
+  failure,
+  query,
+  removeHome,
+  serverPid,
+  startServer,
+  startService,
+} from './embedded-postgres-process.ts'
 
 function start() {
   const home = mkdtempSync(join(tmpdir(), 'embedded-postgres-'))
@@ -13,7 +20,8 @@ function start() {
   return { home, dataDir, stop: () => removeHome(home) }
 }
 
-scenario('embedded PostgreSQL shared by processes', start, (test) => {
+scenario('embedded PostgreSQL shared by processes', start, (plainTest) => {
+  const test = ending(plainTest)
   test('is out of reach of Ctrl-C until the service has drained', async ({ dataDir }) => {
     const service = startService({ dataDir: dataDir() })
     const url = await service.said()
@@ -29,7 +37,7 @@ scenario('embedded PostgreSQL shared by processes', start, (test) => {
     const url = await service.said()
     const pid = serverPid(dataDir)
     await service.kill()
-    const next = await startEmbeddedPostgres({ dataDir })
+    const next = await startServer({ dataDir })
     assert.is(next.url, url)
     assert.is(serverPid(dataDir), pid)
     await next.stop()
@@ -39,7 +47,7 @@ scenario('embedded PostgreSQL shared by processes', start, (test) => {
   test('is one server for all who start at the same time, until the last one stops', async (context) => {
     const dataDir = context.dataDir()
     const services = Array.from({ length: 4 }, () => startService({ dataDir }))
-    const own = await Promise.all([startEmbeddedPostgres({ dataDir }), startEmbeddedPostgres({ dataDir })])
+    const own = await Promise.all([startServer({ dataDir }), startServer({ dataDir })])
     const urls = await Promise.all(services.map((service) => service.said()))
     const [url] = urls
     if (url === undefined) throw new Error('no service')
@@ -53,10 +61,7 @@ scenario('embedded PostgreSQL shared by processes', start, (test) => {
 
   test('stops once however often stop is called', async (context) => {
     const dataDir = context.dataDir()
-    const [first, second] = [
-      await startEmbeddedPostgres({ dataDir }),
-      await startEmbeddedPostgres({ dataDir }),
-    ]
+    const [first, second] = [await startServer({ dataDir }), await startServer({ dataDir })]
     await Promise.all([first.stop(), first.stop(), first.stop()])
     assert.equal(await query(second.url, 'select 1 as one'), [{ one: 1 }])
     await second.stop()
@@ -64,7 +69,7 @@ scenario('embedded PostgreSQL shared by processes', start, (test) => {
 
   test('does not take another program for a dead user that had the same pid', async (context) => {
     const dataDir = context.dataDir()
-    const server = await startEmbeddedPostgres({ dataDir })
+    const server = await startServer({ dataDir })
     writeFileSync(join(dataDir, 'users', `${process.ppid}-old`), `${process.ppid} of an earlier start`)
     await server.stop()
     assert.is(await failure(query(server.url, 'select 1')), 'ECONNREFUSED')
@@ -83,7 +88,7 @@ scenario('embedded PostgreSQL shared by processes', start, (test) => {
     })
     await service.kill()
     assert.not.ok(existsSync(join(dataDir, 'cluster')))
-    const server = await startEmbeddedPostgres({ dataDir })
+    const server = await startServer({ dataDir })
     assert.equal(await query(server.url, 'select 1 as one'), [{ one: 1 }])
     await server.stop()
     assert.equal(

@@ -16,15 +16,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import * as assert from 'uvu/assert'
-import { startEmbeddedPostgres } from '../../src/db/embedded-postgres.ts'
 import { scenario } from '../support/scenario.ts'
 import {
+  ending,
   failure,
   query,
   removeHome,
   serverAccount,
   serverFile,
   serverPid,
+  startServer,
 } from './embedded-postgres-process.ts'
 
 function start() {
@@ -58,10 +59,11 @@ async function logSays(dataDir: string, words: string): Promise<void> {
   }
 }
 
-scenario('embedded PostgreSQL', start, (test) => {
+scenario('embedded PostgreSQL', start, (plainTest) => {
+  const test = ending(plainTest)
   test('makes a cluster with a password that only its files hold', async ({ dataDir }) => {
     const seenCommands = process.platform === 'linux' ? watchCommands() : () => ['initdb']
-    const server = await startEmbeddedPostgres({ dataDir })
+    const server = await startServer({ dataDir })
     const commands = seenCommands()
     const password = readFileSync(join(dataDir, 'password'), 'utf8')
     assert.match(password, /^[0-9a-f]{64}$/)
@@ -78,11 +80,11 @@ scenario('embedded PostgreSQL', start, (test) => {
   })
 
   test('starts again at once, with the same address', async ({ dataDir }) => {
-    const first = await startEmbeddedPostgres({ dataDir })
+    const first = await startServer({ dataDir })
     await first.stop()
     assert.is(await failure(query(first.url, 'select 1')), 'ECONNREFUSED')
     const before = performance.now()
-    const second = await startEmbeddedPostgres({ dataDir })
+    const second = await startServer({ dataDir })
     assert.ok(performance.now() - before < 1000)
     assert.is(second.url, first.url)
     await second.stop()
@@ -90,7 +92,7 @@ scenario('embedded PostgreSQL', start, (test) => {
 
   test('is UTF8 with locale C, and reachable over the loopback address only', async ({ dataDir }) => {
     const settings = { listen_addresses: '*', unix_socket_directories: '/tmp', work_mem: '5MB' }
-    const server = await startEmbeddedPostgres({ dataDir, settings })
+    const server = await startServer({ dataDir, settings })
     const show = async (name: string) => Object.values((await query(server.url, `show ${name}`))[0] ?? {})[0]
     assert.is(await show('server_encoding'), 'UTF8')
     assert.equal(
@@ -110,27 +112,27 @@ scenario('embedded PostgreSQL', start, (test) => {
 
   test('makes the database that is asked for', async ({ dataDir }) => {
     const database = 'a "second" one'
-    const server = await startEmbeddedPostgres({ dataDir, database })
+    const server = await startServer({ dataDir, database })
     assert.equal(await query(server.url, 'select current_database() as name'), [{ name: database }])
     await server.stop()
   })
 
   test('takes another port, and keeps it, when its own is in use', async ({ dataDir }) => {
-    const first = await startEmbeddedPostgres({ dataDir })
+    const first = await startServer({ dataDir })
     await first.stop()
     const other = createServer()
     await once(other.listen(Number(new URL(first.url).port), '127.0.0.1'), 'listening')
-    const second = await startEmbeddedPostgres({ dataDir })
+    const second = await startServer({ dataDir })
     await second.stop()
     await once(other.close(), 'close')
     assert.is.not(second.url, first.url)
-    const third = await startEmbeddedPostgres({ dataDir })
+    const third = await startServer({ dataDir })
     await third.stop()
     assert.is(third.url, second.url)
   })
 
   test('stops although a transaction is open', async ({ dataDir }) => {
-    const server = await startEmbeddedPostgres({ dataDir })
+    const server = await startServer({ dataDir })
     const client = new pg.Client(server.url)
     const broken = new Promise<Error>((resolve) => client.on('error', resolve))
     await client.connect()
@@ -141,20 +143,20 @@ scenario('embedded PostgreSQL', start, (test) => {
   })
 
   test('stops by force when it does not end in time, and loses nothing committed', async ({ dataDir }) => {
-    const server = await startEmbeddedPostgres({ dataDir, stopWithinMs: 100 })
+    const server = await startServer({ dataDir, stopWithinMs: 100 })
     await query(server.url, 'create table kept as select 42 as value')
     const select = "select pid from pg_stat_activity where backend_type = 'checkpointer'"
     const checkpointer = Number((await query(server.url, select))[0]?.pid)
     process.kill(checkpointer, 'SIGSTOP')
     await server.stop()
     assert.is(await failure(query(server.url, 'select 1')), 'ECONNREFUSED')
-    const next = await startEmbeddedPostgres({ dataDir })
+    const next = await startServer({ dataDir })
     assert.equal(await query(next.url, 'select value from kept'), [{ value: 42 }])
     await next.stop()
   })
 
   test('recovers when the server was killed, once the last part of it has gone too', async ({ dataDir }) => {
-    const first = await startEmbeddedPostgres({ dataDir })
+    const first = await startServer({ dataDir })
     await query(first.url, 'create table after_kill as select 43 as value')
     const select = "select pid from pg_stat_activity where backend_type = 'walwriter'"
     const walwriter = Number((await query(first.url, select))[0]?.pid)
@@ -163,7 +165,7 @@ scenario('embedded PostgreSQL', start, (test) => {
     process.kill(walwriter, 'SIGSTOP')
     process.kill(pid, 'SIGKILL')
     const [second] = await Promise.all([
-      startEmbeddedPostgres({ dataDir }),
+      startServer({ dataDir }),
       refused.then(() => process.kill(walwriter, 'SIGCONT')),
     ])
     assert.is.not(serverPid(dataDir), pid)
@@ -176,12 +178,12 @@ scenario('embedded PostgreSQL', start, (test) => {
   test('starts when the pid of a dead server is now another program of the same user', async ({
     dataDir,
   }) => {
-    const first = await startEmbeddedPostgres({ dataDir })
+    const first = await startServer({ dataDir })
     const left = readFileSync(serverFile(dataDir), 'utf8')
     await first.stop()
     const other = spawn('/bin/sleep', ['300'], { ...serverAccount(dataDir), cwd: '/' })
     writeFileSync(serverFile(dataDir), left.replace(/^\d+/, String(other.pid)))
-    const second = await startEmbeddedPostgres({ dataDir })
+    const second = await startServer({ dataDir })
     assert.is.not(serverPid(dataDir), other.pid)
     await second.stop()
     assert.is(other.exitCode, null)
@@ -192,17 +194,17 @@ scenario('embedded PostgreSQL', start, (test) => {
     dataDir,
   }) => {
     const settings = { shared_buffers: 'nonsense' }
-    const message = await failure(startEmbeddedPostgres({ dataDir, settings }))
+    const message = await failure(startServer({ dataDir, settings }))
     assert.match(message, /did not start.*\n.*invalid value for parameter "shared_buffers": "nonsense"/)
     assert.equal(readdirSync(join(dataDir, 'users')), [])
-    const server = await startEmbeddedPostgres({ dataDir })
+    const server = await startServer({ dataDir })
     await server.stop()
   })
 
   test('keeps the log small', async ({ dataDir }) => {
     const log = join(dataDir, 'postgres.log')
     appendFileSync(log, `${'old '.repeat(2_000_000)}\nlast old line\n`)
-    const server = await startEmbeddedPostgres({ dataDir })
+    const server = await startServer({ dataDir })
     await server.stop()
     assert.ok(statSync(log).size < 1_000_000)
     assert.match(readFileSync(log, 'utf8'), /last old line\n.*starting PostgreSQL/)
@@ -213,7 +215,7 @@ scenario('embedded PostgreSQL', start, (test) => {
     mkdirSync(join(dataDir, 'new-cluster-1', 'base'), { recursive: true })
     writeFileSync(join(dataDir, 'new-cluster-1', 'PG_VERSION'), '18\n')
     writeFileSync(join(dataDir, 'password'), 'of a cluster that was never finished')
-    const server = await startEmbeddedPostgres({ dataDir })
+    const server = await startServer({ dataDir })
     assert.equal(await query(server.url, 'select 1 as one'), [{ one: 1 }])
     await server.stop()
     assert.equal(readdirSync(dataDir).sort(), [

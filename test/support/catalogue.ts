@@ -52,4 +52,8 @@ select format('enum %s = %s', typname, string_agg(enumlabel, ', ' order by enums
   from pg_type
   join pg_enum on enumtypid = pg_type.oid
  where typnamespace = 'public'::regnamespace
- group by typname`
+ group by typname
+union all
+select format('function %s = %s', proname, pg_get_functiondef(oid))
+  from pg_proc
+ where pronamespace = 'public'::regnamespace`
