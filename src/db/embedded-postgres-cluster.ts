@@ -127,11 +127,10 @@ export function trimLog(files: Files): void {
   writeFileSync(files.log, readFileSync(files.log).subarray(-LOG_KEPT_BYTES))
 }
 
-/** The last lines of the log, without its first `from` bytes. */
-export function logTail(files: Files, from: number): string {
+/** For error messages: the last lines of the log, without its first `from` bytes. */
+export function logEnd(files: Files, from = 0): string {
   const text = Buffer.from(readIfThere(files.log) ?? '')
     .subarray(from)
     .toString()
-    .trimEnd()
-  return text.split('\n').slice(-LOG_SHOWN_LINES).join('\n')
+  return `End of ${files.log}:\n${text.trimEnd().split('\n').slice(-LOG_SHOWN_LINES).join('\n')}`
 }

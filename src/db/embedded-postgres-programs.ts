@@ -190,6 +190,8 @@ export async function initdb(programs: Programs, cluster: string, passwordFile: 
     folder,
     '--encoding=UTF8',
     '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
     '--auth=scram-sha-256',
     '--username=postgres',
     password,

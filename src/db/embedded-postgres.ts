@@ -9,7 +9,7 @@ import {
   type Files,
   findServer,
   forgetDeadServer,
-  logTail,
+  logEnd,
   prepareFolder,
   trimLog,
 } from './embedded-postgres-cluster.ts'
@@ -58,18 +58,25 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       await ensureDatabase(serverUrl(files, port, 'postgres'), database)
       return { user, url: serverUrl(files, port, database) }
     } catch (error) {
-      await leave(files, user, stopWithinMs)
+      // What went wrong first is what the caller needs to know.
+      await leave(files, user, stopWithinMs).catch(() => undefined)
       throw error
     }
   })
-  const logCheck = setInterval(() => trimLog(files), LOG_CHECK_MS).unref()
-  let stopped: Promise<void> | undefined
+  const logCheck = setInterval(() => keepLogSmall(files), LOG_CHECK_MS).unref()
   const stop = () => {
     clearInterval(logCheck)
-    stopped ??= exclusively(files.locks, () => leave(files, user, stopWithinMs))
-    return stopped
+    return exclusively(files.locks, () => leave(files, user, stopWithinMs))
   }
   return { url, stop }
+}
+
+function keepLogSmall(files: Files): void {
+  try {
+    trimLog(files)
+  } catch {
+    // A disk that is full or gone shows in the queries; this must not end the service.
+  }
 }
 
 function serverUrl(files: Files, port: number, database: string): string {
@@ -100,7 +107,7 @@ async function ensureServer(files: Files, settings: Record<string, string>): Pro
     }
     await pause(20)
   }
-  throw new Error(`PostgreSQL does not answer. End of ${files.log}:\n${logTail(files, 0)}`, {
+  throw new Error(`PostgreSQL does not answer (${problem ?? 'not ready'}). ${logEnd(files)}`, {
     cause: problem,
   })
 }
@@ -134,8 +141,8 @@ function launch(files: Files, programs: Programs, port: number, settings: Record
 
 /** Returns the reason of a failed start that another attempt can mend; throws when none can. */
 function whyEnded(files: Files, attempt: Attempt): Error {
-  const log = logTail(files, attempt.logStart)
-  const error = new Error(`PostgreSQL did not start. ${attempt.ended} End of ${files.log}:\n${log}`)
+  const log = logEnd(files, attempt.logStart)
+  const error = new Error(`PostgreSQL did not start. ${attempt.ended} ${log}`)
   // The port was taken since it was chosen, or processes of a killed server have not noticed yet that it is gone.
   if (/could not bind IPv4|pre-existing shared memory block/.test(log)) return error
   throw error
@@ -180,20 +187,24 @@ async function leave(files: Files, user: string, stopWithinMs: number): Promise<
   if (server === undefined || countUsers(files.users) > 0) return
   // Long recoveries outlast the patience of a start; they must go on, or no start would ever see their end.
   if (server.state !== 'ready' && server.state !== 'stopping') return
-  // SIGINT is a fast shutdown: open transactions are rolled back. SIGQUIT is a crash that the next start mends.
-  for (const [signal, ms] of [
-    ['SIGINT', stopWithinMs],
-    ['SIGQUIT', QUIT_MS],
-  ] as const) {
-    process.kill(server.pid, signal)
-    const deadline = Date.now() + ms
-    while (isRunning(server.pid)) {
-      if (Date.now() > deadline) break
-      await pause(10)
-    }
-    if (!isRunning(server.pid)) return
+  // A fast shutdown: open transactions are rolled back.
+  if (await endsAt('SIGINT', server.pid, stopWithinMs)) return
+  // An immediate one, which the next start recovers from.
+  if (await endsAt('SIGQUIT', server.pid, QUIT_MS)) return
+  throw new Error(`PostgreSQL (process ${server.pid}) does not end. ${logEnd(files)}`)
+}
+
+async function endsAt(signal: NodeJS.Signals, pid: number, withinMs: number): Promise<boolean> {
+  const deadline = Date.now() + withinMs
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (hasCode(error, 'ESRCH')) return true
+    throw error
   }
-  throw new Error(
-    `PostgreSQL (process ${server.pid}) does not end. End of ${files.log}:\n${logTail(files, 0)}`,
-  )
+  while (isRunning(pid)) {
+    if (Date.now() > deadline) return false
+    await pause(10)
+  }
+  return true
 }
