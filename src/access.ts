@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Services } from './ctx.ts'
-import { type Statement, statement } from './db/sql.ts'
-import { type AppError, invalidApiKey, missingAuth, projectDisabled } from './errors.ts'
+import { type Statement, shortStatement } from './db/sql.ts'
+import { type AppError, conflict, invalidApiKey, missingAuth, projectDisabled } from './errors.ts'
 import type { Tracking } from './generated/prisma/enums.ts'
 
 /** Who may use an operation: `secretKey` resources and sending, `publicKey` tracking, `anyone` no key at all. */
@@ -44,13 +44,13 @@ const PROJECT_COLUMNS = `id, name, disabled, disabled_reason as "disabledReason"
   rate_limit_per_minute as "rateLimitPerMinute", send_rate_per_second as "sendRatePerSecond"`
 
 /** Index: projects_public_key_hash_key. */
-const byPublicKey: Statement<ProjectIdentity> = statement(
+const byPublicKey: Statement<ProjectIdentity> = shortStatement(
   'project-by-public-key',
   `select ${PROJECT_COLUMNS} from projects where public_key_hash = $1`,
 )
 
 /** Index: projects_secret_hash_key. */
-const bySecretKey: Statement<ProjectIdentity> = statement(
+const bySecretKey: Statement<ProjectIdentity> = shortStatement(
   'project-by-secret-key',
   `select ${PROJECT_COLUMNS} from projects where secret_hash = $1`,
 )
@@ -87,24 +87,20 @@ export class KeyRing {
     return actor
   }
 
-  /** Called when a statement finds that a remembered key is no longer the project's. */
-  forget(actor: Actor): void {
-    if (actor.kind === 'key') this.#remembered.delete(actor.keyHash.toString('hex'))
-  }
-
-  /** Asks the database whose key it is, and remembers the answer. */
+  /** Asks the database whose key it is. Only what lets a request in is remembered, never a refusal. */
   async lookUp(keyKind: 'public' | 'secret', keyHash: Buffer): Promise<KeyActor | null> {
     const find = keyKind === 'public' ? byPublicKey : bySecretKey
     const [project] = await this.#services.database.sql(find, [keyHash])
+    const actor: KeyActor | null = project ? { kind: 'key', keyKind, keyHash, project } : null
     const entry = keyHash.toString('hex')
-    if (!project) {
-      this.#remembered.delete(entry)
-      return null
-    }
-    const actor: KeyActor = { kind: 'key', keyKind, keyHash, project }
+    if (!actor || actor.project.disabled) this.#remembered.delete(entry)
+    else this.#remember(entry, actor)
+    return actor
+  }
+
+  #remember(entry: string, actor: KeyActor): void {
     if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear()
     this.#remembered.set(entry, { actor, until: this.#services.now().getTime() + REMEMBERED_MS })
-    return actor
   }
 }
 
@@ -126,12 +122,22 @@ export function assertAccess(
 }
 
 /**
- * What to tell a caller whose operation found, inside its own statement, that the remembered key or project
- * state is no longer true.
+ * What to tell a caller whose operation found, inside its own statement, that it may not go on: the remembered
+ * key or project state is no longer true, or its Idempotency-Key now belongs to a repeat of the request.
  */
 export async function refusalOf(keyRing: KeyRing, actor: Actor): Promise<AppError> {
-  if (actor.kind !== 'key') return missingAuth()
-  keyRing.forget(actor)
+  return (await staleness(keyRing, actor)) ?? conflict('A repeat of this request has overtaken it.')
+}
+
+/** Refuses an actor that was remembered and is no longer what the database says. */
+export async function assertStillAdmitted(keyRing: KeyRing, actor: Actor): Promise<void> {
+  const refusal = await staleness(keyRing, actor)
+  if (refusal) throw refusal
+}
+
+async function staleness(keyRing: KeyRing, actor: Actor): Promise<AppError | null> {
+  if (actor.kind !== 'key') return null
   const current = await keyRing.lookUp(actor.keyKind, actor.keyHash)
-  return current?.project.disabled ? projectDisabled(current.project.disabledReason) : invalidApiKey()
+  if (!current) return invalidApiKey()
+  return current.project.disabled ? projectDisabled(current.project.disabledReason) : null
 }

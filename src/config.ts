@@ -28,7 +28,8 @@ const variables = z.object({
     .url({ protocol: /^postgres(ql)?$/ })
     .optional()
     .describe('PostgreSQL 15 to 18; without it an embedded server runs under DATA_DIR'),
-  DATABASE_POOL_SIZE: number(10, 2).describe('connections per process'),
+  DATABASE_POOL_SIZE: number(10, 2).describe('connections per process, beside DATABASE_PIPELINES'),
+  DATABASE_PIPELINES: number(3, 1).describe('pipelined connections per process for the hot paths'),
   DATA_DIR: z.string().default('.data').describe('embedded database, mailbox, development secrets'),
   ROLES: list.pipe(z.array(z.enum(ROLES)).min(1)).prefault(ROLES.join(',')),
   API_URL: url.optional().describe('public address of this service, used in links'),
@@ -75,19 +76,16 @@ export class ConfigurationError extends Error {
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const parsed = variables.safeParse(present)
-  if (!parsed.success) {
-    throw new ConfigurationError(
-      parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'),
-    )
-  }
-  const problems = contradictions(parsed.data)
-  if (problems.length > 0) throw new ConfigurationError(problems.join('\n'))
+  const bad = (parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`)
+  const problems = [...bad, ...contradictions(present)]
+  if (!parsed.success || problems.length > 0) throw new ConfigurationError(problems.join('\n'))
   return Object.freeze(build(parsed.data))
 }
 
 type Variables = z.output<typeof variables>
 
-function contradictions(v: Variables): string[] {
+/** What is wrong with variables that may each be fine; looks at them unparsed, to tell everything at once. */
+function contradictions(v: NodeJS.ProcessEnv): string[] {
   const problems: string[] = []
   if (v.MAIL_PROVIDER === 'smtp' && !v.SMTP_URL) problems.push('SMTP_URL: needed by MAIL_PROVIDER=smtp')
   if (v.MAIL_PROVIDER === 'mailgun' && !v.MAILGUN_API_KEY) {
@@ -95,6 +93,9 @@ function contradictions(v: Variables): string[] {
   }
   if (v.NODE_ENV !== 'production') return problems
   if (!v.JWT_SECRET) problems.push('JWT_SECRET: needed in production (32 random characters or more)')
+  for (const name of ['JWT_SECRET', 'ENCRYPTION_SECRET', 'METRICS_TOKEN']) {
+    if (v[name] && isGuessable(v[name])) problems.push(`${name}: too simple for production; use a random one`)
+  }
   if (!v.DATABASE_URL) problems.push('DATABASE_URL: needed in production')
   if (!v.API_URL) problems.push('API_URL: needed in production, links in mail point to it')
   if (!v.MAIL_PROVIDER && !v.SMTP_URL && !v.MAILGUN_API_KEY) {
@@ -104,6 +105,9 @@ function contradictions(v: Variables): string[] {
   }
   return problems
 }
+
+/** Long enough, but typed with one finger; random ones have more different characters. */
+const isGuessable = (secret: string): boolean => new Set(secret).size < 6
 
 function build(v: Variables) {
   const production = v.NODE_ENV === 'production'
@@ -116,9 +120,10 @@ function build(v: Variables) {
     port: v.PORT,
     databaseUrl: v.DATABASE_URL ?? null,
     databasePoolSize: v.DATABASE_POOL_SIZE,
+    databasePipelines: v.DATABASE_PIPELINES,
     dataDir,
     roles: v.ROLES,
-    /** Null until the port is known when neither API_URL nor a fixed port is given. */
+    /** With port 0 and no API_URL, startApp puts the port in that it got. */
     apiUrl: v.API_URL ?? `http://${host}:${v.PORT}`,
     dashboardUrl: v.DASHBOARD_URL ?? null,
     encryptionSecret: v.ENCRYPTION_SECRET ?? jwtSecret,

@@ -134,7 +134,7 @@ export const contactUnsubscribed = (emails: string[]) =>
 
 export const serviceUnavailable = () =>
   new AppError('SERVICE_UNAVAILABLE', 'The service cannot reach its database right now.', {
-    suggestion: 'Try again in a few seconds; with an Idempotency-Key a repeat is safe.',
+    suggestion: 'Try again in a few seconds.',
     headers: { 'retry-after': '5' },
   })
 

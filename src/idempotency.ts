@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Ctx, projectIdOf } from './ctx.ts'
-import { AppError } from './errors.ts'
+import { AppError, type ErrorCode } from './errors.ts'
 import {
   releaseKey,
   rememberFailure,
@@ -66,12 +66,19 @@ export const keyReused = (stored: StoredRequest) =>
 export const hashInput = (input: unknown): Buffer =>
   createHash('sha256').update(JSON.stringify(input)).digest()
 
+/** Tells over REST that an answer was given before. */
+export const REPLAYED = { 'idempotency-replayed': 'true' }
+
+/** What is kept of a failure of ours. */
+type StoredFailure = { code: ErrorCode; message: string }
+
 /** The first answer, given again. Throws the stored failure, or a conflict when the input differs. */
 export function replayed(stored: StoredRequest, input: unknown): unknown {
   const same = stored.bodyHash?.equals(hashInput(input))
   if (!same || stored.response === null || stored.statusCode === null) throw keyReused(stored)
-  if (stored.statusCode >= 500) throw new AppError('INTERNAL_SERVER_ERROR', JSON.parse(stored.response))
-  return JSON.parse(stored.response)
+  if (stored.statusCode < 500) return JSON.parse(stored.response)
+  const { code, message }: StoredFailure = JSON.parse(stored.response)
+  throw new AppError(code, message, { headers: REPLAYED })
 }
 
 /**
@@ -98,8 +105,9 @@ async function settle(ctx: Ctx, held: Reservation & { kind: 'held' }, failure: A
   try {
     if (failure.statusCode < 500) await ctx.sql(releaseKey, owner)
     else {
-      const answer = [failure.statusCode, held.bodyHash, JSON.stringify(failure.message)]
-      await ctx.sql(rememberFailure, [...owner, ...answer])
+      const { code, message, statusCode } = failure
+      const answer = JSON.stringify({ code, message } satisfies StoredFailure)
+      await ctx.sql(rememberFailure, [...owner, statusCode, held.bodyHash, answer])
     }
   } catch (error) {
     // The reservation stays open and gives way after LONGEST_REQUEST_MS; the caller needs the first error.

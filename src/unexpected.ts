@@ -2,16 +2,20 @@ import type { Logger } from 'pino'
 import { isDatabaseUnavailable } from './db/sql.ts'
 import { AppError, internalError, serviceUnavailable } from './errors.ts'
 
-/**
- * What the caller is told of an error: an AppError as it is, anything else as 503 when the database is away
- * and as 500 otherwise. The cause goes to the log, never into the answer.
- */
-export function toAppError(error: unknown, log: Logger, requestId: string): AppError {
+/** What the caller is told of an error: an AppError as it is, anything else as 503 or 500 without its cause. */
+export function publicCause(error: unknown): AppError {
   if (error instanceof AppError) return error
-  if (isDatabaseUnavailable(error)) {
-    log.warn({ err: error, requestId }, 'database unavailable')
-    return serviceUnavailable()
-  }
-  log.error({ err: error, requestId }, 'unexpected error')
-  return internalError()
+  return isDatabaseUnavailable(error) ? serviceUnavailable() : internalError()
+}
+
+/** The cause of what the caller is not told goes to the log, under the id that the caller is told. */
+export function logUnexpected(error: unknown, log: Logger, requestId: string): void {
+  if (error instanceof AppError) return
+  if (isDatabaseUnavailable(error)) log.warn({ err: error, requestId }, 'database unavailable')
+  else log.error({ err: error, requestId }, 'unexpected error')
+}
+
+export function toAppError(error: unknown, log: Logger, requestId: string): AppError {
+  logUnexpected(error, log, requestId)
+  return publicCause(error)
 }

@@ -1,12 +1,16 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createCtx, type Services } from '../ctx.ts'
+import { badRequest, invalidBody } from '../errors.ts'
 import { admit } from '../http/admission.ts'
-import { readBody } from '../http/body.ts'
+import { assertJsonType, readBody } from '../http/body.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { ServerRoute } from '../http/server.ts'
 import type { RateLimiter } from '../limits.ts'
-import { type GraphQL, refusedGraphQL } from './yoga.ts'
+import { refusedGraphQL } from './public-error.ts'
+import type { GraphQL } from './yoga.ts'
 
 /** A GraphQL request may carry a message with attachments in its variables, as the REST body does. */
 const BASE64_GROWTH = 4 / 3
@@ -28,23 +32,48 @@ async function handleGraphQL(
   rateLimiter: RateLimiter,
   exchange: Exchange,
 ): Promise<void> {
-  const { request, response } = exchange
-  const { actor, headers } = await admit(exchange, services.keyRing, rateLimiter, services.now(), false)
-  const limit = services.config.maxMessageBytes * BASE64_GROWTH + MESSAGE_OVERHEAD
-  const body = request.method === 'POST' ? new Uint8Array(await readBody(request, limit)) : null
+  const { request, response, requestId } = exchange
+  const actor = await admit(exchange, services.keyRing, rateLimiter, services.now(), false)
   const answer = await graphql.fetch(
-    `http://${request.headers.host ?? 'localhost'}${request.url ?? '/graphql'}`,
-    { method: exchange.method, headers: headersOf(exchange), body },
-    createCtx(services, actor, exchange.requestId),
+    // Only path and query count; what stands in Host is not ours.
+    `http://localhost/graphql?${exchange.query}`,
+    request.method === 'POST' ? await postOf(exchange, services) : getOf(exchange),
+    createCtx(services, actor, requestId),
   )
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-  response.setHeader('x-request-id', exchange.requestId)
+  if (answer.status === 406) throw badRequest('The answer is JSON; the header Accept must allow it.')
+  response.setHeader('x-request-id', requestId)
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
   if (!answer.body) return void response.end()
   await pipeline(Readable.from(answer.body), response)
 }
 
-function headersOf(exchange: Exchange): Record<string, string> {
-  const entries = Object.entries(exchange.request.headers).map(([name, value]) => [name, String(value)])
-  return Object.fromEntries(entries)
+/** JSON only: a browser sends the other types without asking, and with the cookies of the dashboard. */
+async function postOf({ request }: Exchange, { config }: Services): Promise<RequestInit> {
+  assertJsonType(request.headers['content-type'])
+  const limit = config.maxMessageBytes * BASE64_GROWTH + MESSAGE_OVERHEAD
+  const body = await readBody(request, limit)
+  if (!isUtf8(body)) throw invalidBody('The body is not valid UTF-8.')
+  const headers = { ...headersOf(request), 'content-type': 'application/json' }
+  return { method: 'POST', headers, body: new Uint8Array(body) }
+}
+
+function getOf({ request, query }: Exchange): RequestInit {
+  for (const name of ['variables', 'extensions']) assertJson(name, query.get(name))
+  return { method: 'GET', headers: headersOf(request) }
+}
+
+function assertJson(name: string, text: string | null): void {
+  try {
+    if (text) JSON.parse(text)
+  } catch {
+    throw badRequest(`The parameter ${name} must be JSON.`)
+  }
+}
+
+const PASSED_ON = ['accept', 'authorization', 'x-graphql-yoga-csrf']
+
+/** What Yoga looks at; the rest has been dealt with. */
+function headersOf({ headers }: IncomingMessage): Record<string, string> {
+  const entries = PASSED_ON.map((name) => [name, headers[name]]).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
 }

@@ -1,3 +1,5 @@
+import type { ErrorCode } from '../errors.ts'
+
 export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** Where and how an operation answers over REST. The oddities of the contract are flags here. */
@@ -16,6 +18,8 @@ export type RestRoute = {
   rechecksKey: boolean
   /** Fields whose absence is answered with 400 and the short body `{ error }`. */
   shortErrorFor: readonly string[]
+  /** Codes that the operation can answer with besides those that every operation of its kind can. */
+  errors: readonly ErrorCode[]
 }
 
 type Options = Partial<Omit<RestRoute, 'method' | 'path' | 'tag'>>
@@ -31,6 +35,7 @@ const route =
     takesMessage: false,
     rechecksKey: false,
     shortErrorFor: [],
+    errors: [],
     ...options,
   })
 
@@ -40,3 +45,6 @@ export const post = route('POST', 200)
 export const create = route('POST', 201)
 export const patch = route('PATCH', 200)
 export const remove = route('DELETE', 204)
+
+/** How a route is named to callers: "POST /v1/send". */
+export const nameOf = ({ method, path }: Pick<RestRoute, 'method' | 'path'>): string => `${method} ${path}`

@@ -6,6 +6,7 @@ import { hashInput, replayed, withReservation } from '../idempotency.ts'
 import { findUnstorable, MAX_JSON_DEPTH } from '../lib/json.ts'
 import { checkInput } from './check-input.ts'
 import type { Endpoint } from './endpoint-plugin.ts'
+import { nameOf } from './rest-route.ts'
 import { inputSchemaOf } from './zod-input.ts'
 
 type Args = { input?: unknown; idempotencyKey?: unknown; idempotencyReplay?: unknown }
@@ -22,12 +23,10 @@ export async function runEndpoint(
   assertAccess(ctx.actor, endpoint, ctx.config.trackAcceptsSecretKey)
   const { idempotencyKey, idempotencyReplay } = args
   if (typeof idempotencyKey !== 'string') return checkAndRun(args, ctx, info, resolve)
-  const replay = idempotencyReplay === true
-  return withReservation(
-    ctx,
-    { key: idempotencyKey, request: `mutation ${info.fieldName}`, replay },
-    (held) => checkAndRun(args, held, info, resolve),
-  )
+  // The name is the same through every door, and so is a repeat.
+  const request = endpoint.rest ? nameOf(endpoint.rest) : `mutation ${info.fieldName}`
+  const reserved = { key: idempotencyKey, request, replay: idempotencyReplay === true }
+  return withReservation(ctx, reserved, (held) => checkAndRun(args, held, info, resolve))
 }
 
 function checkAndRun(args: Args, ctx: Ctx, info: GraphQLResolveInfo, resolve: Resolve): unknown {
@@ -53,5 +52,6 @@ function assertStorable(args: Args): void {
   if (found.reason === 'depth') {
     throw fieldError(field, 'too_big', `must not be nested deeper than ${MAX_JSON_DEPTH} levels`)
   }
+  if (found.reason === 'number') throw fieldError(field, 'too_big', 'must be a number below 1.8e308')
   throw fieldError(field, 'invalid_string', 'must not contain NUL characters or broken Unicode')
 }

@@ -3,12 +3,12 @@ import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
 import { maxDepthPlugin } from '@escape.tech/graphql-armor-max-depth'
 import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
-import { GraphQLError, type GraphQLSchema } from 'graphql'
+import type { GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
 import type { Logger } from 'pino'
 import type { Ctx } from '../ctx.ts'
-import { type AppError, badRequest, toPublicError } from '../errors.ts'
-import { toAppError } from '../unexpected.ts'
+import { logUnexpected } from '../unexpected.ts'
+import { isPublic, publicGraphQLError } from './public-error.ts'
 
 /** What one GraphQL request may ask for. */
 export const GRAPHQL_LIMITS = { depth: 10, cost: 5_000, aliases: 15, tokens: 2_000 }
@@ -23,53 +23,35 @@ export function createGraphQL(schema: GraphQLSchema, development: boolean, log: 
     graphiql: development ? { title: 'Mailwright' } : false,
     landingPage: false,
     batching: false,
+    multipart: false,
+    // graphql.http.ts has read the body within the limits of the service.
+    maxRequestBodySize: false,
     cors: false,
     logging: false,
-    maskedErrors: { maskError: (error) => publicGraphQLError(error, log) },
+    maskedErrors: { maskError: publicGraphQLError },
     plugins: [
       useCSRFPrevention({ requestHeaders: ['x-graphql-yoga-csrf', 'authorization'] }),
       maxTokensPlugin({ n: GRAPHQL_LIMITS.tokens }),
       maxDepthPlugin({ n: GRAPHQL_LIMITS.depth }),
       maxAliasesPlugin({ n: GRAPHQL_LIMITS.aliases }),
       costLimitPlugin({ maxCost: GRAPHQL_LIMITS.cost }),
-      nameRequestInErrors,
+      finishErrors(log),
     ],
   })
 }
 
 /**
- * An error as GraphQL answers it: the same code, status, field errors, details and suggestion as over REST.
- * The request id is filled in by `nameRequestInErrors`, because masking does not know the request.
+ * Completes the errors of an answer: the ones of validation are not masked, and masking does not know the
+ * request, by whose id the cause is found in the log.
  */
-export function publicGraphQLError(error: unknown, log: Logger): GraphQLError {
-  if (!(error instanceof GraphQLError))
-    return publicGraphQLError(new GraphQLError('', { originalError: asError(error) }), log)
-  const { nodes, source, positions, path, originalError, extensions } = error
-  const known = originalError ? toAppError(originalError, log, '') : badRequest(error.message)
-  return new GraphQLError(known.message, {
-    ...(nodes && { nodes }),
-    ...(source && { source }),
-    ...(positions && { positions }),
-    ...(path && { path }),
-    extensions: { ...(extensions.http ? { http: extensions.http } : {}), ...toPublicError(known, '') },
-  })
-}
-
-const asError = (error: unknown) => (error instanceof Error ? error : new Error(String(error)))
-
-const nameRequestInErrors: Plugin<object, Ctx> = {
-  onResultProcess({ result, serverContext }) {
-    for (const single of Array.isArray(result) ? result : [result]) {
-      if (!('errors' in single)) continue
-      for (const { extensions } of single.errors ?? []) {
-        if (extensions) extensions.requestId = serverContext.requestId
-      }
+const finishErrors = (log: Logger): Plugin<object, Ctx> => ({
+  onResultProcess({ result, setResult, serverContext: { requestId } }) {
+    if (!('errors' in result) || !result.errors) return
+    const errors = result.errors.map((error) => (isPublic(error) ? error : publicGraphQLError(error)))
+    for (const { extensions, originalError } of errors) {
+      extensions.requestId = requestId
+      logUnexpected(originalError, log, requestId)
     }
+    setResult({ ...result, errors })
   },
-}
-
-/** The answer to a request that was refused before GraphQL saw it: same shape, with the HTTP status. */
-export const refusedGraphQL = (error: AppError, requestId: string) => ({
-  status: error.statusCode,
-  body: { errors: [{ message: error.message, extensions: toPublicError(error, requestId) }] },
 })

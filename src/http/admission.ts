@@ -1,19 +1,22 @@
 import type { Actor, KeyRing } from '../access.ts'
 import { type RateLimiter, rateLimitHeaders } from '../limits.ts'
-import type { Exchange, Headers } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 
-export type Admission = { actor: Actor; headers: Headers }
-
-/** Finds out who asks and counts the request against the project's limit, before anything else is done. */
+/**
+ * Finds out who asks and counts the request against the project's limit, before anything else is done. The
+ * state of the limit goes into the headers of whatever is answered.
+ */
 export async function admit(
-  exchange: Exchange,
+  { request, response }: Exchange,
   keyRing: KeyRing,
   rateLimiter: RateLimiter,
   now: Date,
   rechecksKey: boolean,
-): Promise<Admission> {
-  const actor = await keyRing.authenticate(exchange.request.headers.authorization, rechecksKey)
-  if (actor.kind !== 'key') return { actor, headers: {} }
+): Promise<Actor> {
+  const actor = await keyRing.authenticate(request.headers.authorization, rechecksKey)
+  if (actor.kind !== 'key') return actor
   const state = await rateLimiter.count(actor.project, now)
-  return { actor, headers: state ? rateLimitHeaders(state) : {} }
+  if (!state) return actor
+  for (const [name, value] of Object.entries(rateLimitHeaders(state))) response.setHeader(name, value)
+  return actor
 }

@@ -1,23 +1,25 @@
 import type { IncomingMessage } from 'node:http'
+import { finished } from 'node:stream/promises'
 import { AppError, invalidBody, tooLarge } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../lib/json.ts'
 
-/** A body that nobody will read is still taken off the wire up to here, so that the sender sees our answer. */
+/** What nobody wants to read is taken off the wire up to here; then the connection is cut. */
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads the whole body. Throws PAYLOAD_TOO_LARGE above `limit` bytes, after the rest has been discarded. */
+/** Reads the whole body. Throws PAYLOAD_TOO_LARGE as soon as it is known to have more than `limit` bytes. */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw await refuseLargeBody(request, limit)
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit)
   const chunks: Buffer[] = []
   let size = 0
   try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+    // Stopping early must leave the connection alone: the answer goes over it.
+    const body: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false })
+    for await (const chunk of body) {
       size += chunk.length
-      if (size <= limit) chunks.push(chunk)
-      else chunks.length = 0
-      if (size > MAX_DISCARDED_BYTES) break
+      if (size > limit) break
+      chunks.push(chunk)
     }
   } catch {
     throw invalidBody('The request ended before its body was complete.')
@@ -26,42 +28,42 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   return Buffer.concat(chunks, size)
 }
 
-async function refuseLargeBody(request: IncomingMessage, limit: number): Promise<AppError> {
-  await discardBody(request)
-  return bodyTooLarge(limit)
-}
-
 const bodyTooLarge = (limit: number) =>
   tooLarge(`The request body is larger than ${Math.floor(limit / 1024)} KB, the limit of this endpoint.`)
 
+/** Whether the sender is still sending a body, or may be. */
+export const isReceiving = ({ complete, headers }: IncomingMessage): boolean =>
+  !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
+
 /**
  * Takes the rest of the body off the wire. Closing a connection with unread data resets it, and the client
- * would lose the answer that says what was wrong.
+ * could lose the answer that says what was wrong. Never fails.
  */
 export async function discardBody(request: IncomingMessage): Promise<void> {
   if (request.readableEnded || request.destroyed) return
   let size = 0
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > MAX_DISCARDED_BYTES) return
-    }
-  } catch {
-    // The client has gone; there is nobody left to answer.
-  }
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size > MAX_DISCARDED_BYTES) request.destroy()
+  })
+  // A client that has gone is fine: there is nobody left to answer.
+  await finished(request, { writable: false }).catch(() => undefined)
 }
 
 /** Parses a JSON body that must be an object. An empty body is an empty object. */
 export function parseJsonObject(contentType: string | undefined, body: Buffer): JsonObject {
   if (body.length === 0) return {}
-  if (contentType && !/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) {
-    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON.', {
-      suggestion: 'Send the header "Content-Type: application/json".',
-    })
-  }
+  if (contentType !== undefined) assertJsonType(contentType)
   const value = parse(body)
   if (!isJsonObject(value)) throw invalidBody('The body must be a JSON object.')
   return value
+}
+
+export function assertJsonType(contentType: string | undefined): void {
+  if (/^\s*application\/([\w.+-]+\+)?json\s*(;|$)/i.test(contentType ?? '')) return
+  throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON.', {
+    suggestion: 'Send the header "Content-Type: application/json".',
+  })
 }
 
 function parse(body: Buffer): unknown {

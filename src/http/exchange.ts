@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { discardBody, isReceiving } from './body.ts'
 import { newRequestId, requestIdFrom } from './request-id.ts'
 
 /** One request and its answer, as raw routes and the REST facade see them. */
@@ -15,10 +16,12 @@ export type Exchange = {
   startedAt: number
 }
 
+/** A proxy's form of the request target (RFC 9112, 3.2.2): the path follows the origin. */
+const ORIGIN = /^https?:\/\/[^/?#]*/i
 const NO_QUERY = new URLSearchParams()
 
 export function openExchange(request: IncomingMessage, response: ServerResponse): Exchange {
-  const url = request.url ?? '/'
+  const url = (request.url ?? '/').replace(ORIGIN, '')
   const mark = url.indexOf('?')
   return {
     request,
@@ -34,18 +37,25 @@ export function openExchange(request: IncomingMessage, response: ServerResponse)
 
 export type Headers = Record<string, string>
 
-/** Ends the exchange. `body` null sends no body. */
+/**
+ * Answers, and ends the exchange once the request has been received. `body` null sends no body. The answer
+ * goes out at once, before whatever is left of the request's body.
+ */
 export function reply(
   exchange: Exchange,
   status: number,
   headers: Headers,
   body: string | Buffer | null,
 ): void {
-  const { response } = exchange
+  const { request, response } = exchange
   if (response.headersSent) return
   const length: Headers = body === null ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   response.writeHead(status, { ...headers, 'x-request-id': exchange.requestId, ...length })
-  response.end(body ?? undefined)
+  if (!isReceiving(request)) return void response.end(body ?? undefined)
+  if (body === null) response.flushHeaders()
+  else response.write(body)
+  // discardBody never fails.
+  void discardBody(request).then(() => response.end())
 }
 
 const JSON_HEADERS: Headers = {

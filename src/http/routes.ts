@@ -1,12 +1,3 @@
-import type { Exchange } from './exchange.ts'
-
-/** A route that is not an operation of the schema: health, pages, links in mail. */
-export type HttpRoute<Context> = {
-  method: 'GET' | 'POST'
-  path: string
-  handle: (exchange: Exchange, params: Record<string, string>, context: Context) => Promise<void> | void
-}
-
 export type Match<Route> =
   | { kind: 'found'; route: Route; params: Record<string, string> }
   | { kind: 'method'; allowed: string[] }
@@ -60,7 +51,7 @@ export class RouteTable<Route extends { method: string; path: string }> {
   }
 }
 
-/** Null when a segment is not valid percent-encoding: no resource can have such a name. */
+/** Null when a segment is not valid percent-encoding, or NUL: no resource can have such a name. */
 function parametersOf(pattern: string[], path: string): Record<string, string> | null {
   const segments = path.split('/')
   const params: Record<string, string> = {}
@@ -71,5 +62,5 @@ function parametersOf(pattern: string[], path: string): Record<string, string> |
   } catch {
     return null
   }
-  return params
+  return Object.values(params).some((value) => value.includes('\0')) ? null : params
 }

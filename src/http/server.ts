@@ -1,9 +1,15 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type ServerOptions as HttpServerOptions,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { Logger } from 'pino'
-import { AppError, toPublicError } from '../errors.ts'
+import { AppError, badRequest, toPublicError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import { toAppError } from '../unexpected.ts'
-import { discardBody } from './body.ts'
+import { answerBrokenRequests } from './broken-requests.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { type Exchange, openExchange, reply, replyJson } from './exchange.ts'
 import { RouteTable } from './routes.ts'
@@ -28,25 +34,31 @@ export type ServerOptions = {
 }
 
 /** Node's own server with our routes; it answers every request, whatever happens inside. */
-export function createHttpServer(): Server {
+export function createHttpServer(options: HttpServerOptions = {}): Server {
   return createServer({
     requestTimeout: 60_000,
     headersTimeout: 20_000,
     keepAliveTimeout: 65_000,
     maxHeaderSize: 32 * 1024,
+    // Node would refuse it without a body; see assertHost.
+    requireHostHeader: false,
+    ...options,
   })
 }
 
 export function serveRoutes(server: Server, options: ServerOptions): void {
   const table = new RouteTable(options.routes)
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
     const exchange = openExchange(request, response)
     response.once('close', () => observe(exchange, options))
     response.on('error', (error) => options.log.debug({ err: error }, 'the client has gone'))
     // answerRequest catches everything itself.
     void answerRequest(table, exchange, options)
-  })
-  server.on('clientError', answerBrokenRequest)
+  }
+  server.on('request', serve)
+  // An expectation that nobody knows may be ignored; Node would answer 417 without a body.
+  server.on('checkExpectation', serve)
+  answerBrokenRequests(server, options)
 }
 
 async function answerRequest(
@@ -59,18 +71,21 @@ async function answerRequest(
     for (const [name, value] of Object.entries(corsHeaders(exchange, options.dashboardUrl))) {
       exchange.response.setHeader(name, value)
     }
-    const match = table.find(exchange.method, exchange.path)
+    assertHost(exchange.request)
+    // Node leaves the body of an answer to HEAD out by itself.
+    const match = table.find(exchange.method === 'HEAD' ? 'GET' : exchange.method, exchange.path)
     if (match.kind === 'found') {
       route = match.route
       exchange.route = route.path
       await route.handle(exchange, match.params)
     } else if (match.kind === 'method' && exchange.method === 'OPTIONS') {
-      reply(exchange, 204, preflightHeaders(match.allowed), null)
+      const methods = allowedMethods(match.allowed)
+      reply(exchange, 204, { allow: methods, ...preflightHeaders(exchange, methods) }, null)
     } else {
       throw match.kind === 'method' ? methodNotAllowed(exchange, match.allowed) : unknownRoute(exchange)
     }
   } catch (error) {
-    await answerError(exchange, route, toAppError(error, options.log, exchange.requestId), options)
+    answerError(exchange, route, toAppError(error, options.log, exchange.requestId), options)
   }
 }
 
@@ -81,50 +96,43 @@ const unknownRoute = (exchange: Exchange) =>
 
 const methodNotAllowed = (exchange: Exchange, allowed: string[]) =>
   new AppError('METHOD_NOT_ALLOWED', `${exchange.method} is not possible here.`, {
-    headers: { allow: [...new Set([...allowed, 'OPTIONS'])].join(', ') },
+    headers: { allow: allowedMethods(allowed) },
   })
 
-async function answerError(
+function allowedMethods(methods: string[]): string {
+  const head = methods.includes('GET') ? ['HEAD'] : []
+  return [...new Set([...methods, ...head, 'OPTIONS'])].join(', ')
+}
+
+/** RFC 9112, 3.2: a request of HTTP/1.1 without Host is refused. */
+function assertHost({ httpVersion, headers }: IncomingMessage): void {
+  if (httpVersion === '1.1' && headers.host === undefined) throw badRequest('The header Host is missing.')
+}
+
+function answerError(
   exchange: Exchange,
   route: ServerRoute | undefined,
   error: AppError,
   options: ServerOptions,
-): Promise<void> {
-  await discardBody(exchange.request)
+): void {
+  // It failed in the middle of its answer: the client must not take the part for the whole.
+  if (exchange.response.headersSent) return void exchange.response.destroy()
   const special = route?.errorBody?.(error, exchange)
-  if (special) return replyJson(exchange, special.status, special.body, error.extras.headers)
-  const body = {
-    success: false,
-    error: toPublicError(error, exchange.requestId),
-    timestamp: options.now().toISOString(),
-  }
-  replyJson(exchange, error.statusCode, body, error.extras.headers)
+  const { status, body } = special ?? envelopeOf(error, exchange, options.now())
+  replyJson(exchange, status, body, error.extras.headers)
 }
 
-/** What Node could not even parse: the answer is written by hand because there is no response object. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-  const [status, text] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? [431, 'Request Header Fields Too Large']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? [408, 'Request Timeout']
-        : [400, 'Bad Request']
-  const body = JSON.stringify({
-    success: false,
-    error: { code: 'BAD_REQUEST', message: `The request is not valid HTTP: ${text}.`, statusCode: status },
-    timestamp: new Date().toISOString(),
-  })
-  socket.end(
-    `HTTP/1.1 ${status} ${text}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
-}
+const envelopeOf = (error: AppError, { requestId }: Exchange, now: Date): ErrorBody => ({
+  status: error.statusCode,
+  body: { success: false, error: toPublicError(error, requestId), timestamp: now.toISOString() },
+})
 
 /** One log line and one measurement a request; no bodies, no keys, no query strings. */
 function observe(exchange: Exchange, { log, metrics }: ServerOptions): void {
   const milliseconds = performance.now() - exchange.startedAt
   const { method, route, requestId, response } = exchange
-  const status = response.statusCode
+  // 499, as proxies have it: the client went away before there was an answer.
+  const status = response.headersSent ? response.statusCode : 499
   metrics.requests.labels(method, route, String(status)).observe(milliseconds / 1000)
   log.info({ requestId, method, route, status, ms: Math.round(milliseconds * 10) / 10 }, 'request')
 }

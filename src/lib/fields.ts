@@ -6,6 +6,8 @@ declare module 'zod' {
   interface GlobalMeta {
     /** The GraphQL scalar of a field whose shape GraphQL cannot say. */
     scalar?: 'JSONObject' | 'JSON' | 'ID' | 'Recipients' | 'Sender'
+    /** Inputs that are valid; the API description shows the first. */
+    examples?: readonly unknown[]
   }
 }
 
@@ -26,13 +28,17 @@ export const line = (max: number) =>
       params: { code: 'invalid_string' },
     })
 
-export const id = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'must be a UUID')
+export const id = z
+  .string()
+  .regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'must be a UUID')
+  .meta({ format: 'uuid' })
 
 /** An email address, trimmed and in lower case. */
 export const email = z
   .string()
   .transform(normalizeEmail)
   .refine(isEmailAddress, { error: 'must be an email address', params: { code: 'invalid_string' } })
+  .meta({ format: 'email' })
 
 export const jsonObject = z
   .custom<JsonObject>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {

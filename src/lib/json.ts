@@ -9,14 +9,16 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 /** The deepest nesting that an input may have; deeper ones would overflow the stack somewhere. */
 export const MAX_JSON_DEPTH = 64
 
-export type UnstorableText = { path: string; reason: 'depth' | 'text' }
+export type Unstorable = { path: string; reason: 'depth' | 'text' | 'number' }
 
 /**
- * Finds the first place of an input that Postgres cannot store as text: a NUL character or half of a surrogate
- * pair, in a value or a key; or nesting beyond MAX_JSON_DEPTH. The path is dotted, as in field errors.
+ * Finds the first place of an input that Postgres cannot store: a NUL character or half of a surrogate pair, in
+ * a value or a key; a number that JavaScript reads as infinite; or nesting beyond MAX_JSON_DEPTH. The path is
+ * dotted, as in field errors.
  */
-export function findUnstorable(value: unknown, path = '', depth = 0): UnstorableText | null {
+export function findUnstorable(value: unknown, path = '', depth = 0): Unstorable | null {
   if (typeof value === 'string') return isStorable(value) ? null : { path, reason: 'text' }
+  if (typeof value === 'number') return Number.isFinite(value) ? null : { path, reason: 'number' }
   if (typeof value !== 'object' || value === null) return null
   if (depth > MAX_JSON_DEPTH) return { path, reason: 'depth' }
   for (const [key, item] of Object.entries(value)) {

@@ -54,19 +54,23 @@ class Parser {
     return this.#root
   }
 
+  /** Adds what stands between two tags: the end of a line, whole lines, and the beginning of another one. */
   #addText(start: number, end: number): void {
-    const firstEnd = this.#template.indexOf('\n', start) + 1
-    if (firstEnd === 0 || firstEnd > end) return this.#addToLine(start, end)
-    this.#addToLine(start, firstEnd)
+    const text = this.#template.slice(start, end)
+    const firstEnd = text.indexOf('\n') + 1
+    if (firstEnd === 0) {
+      this.#addToLine(text, start)
+      return
+    }
+    const lastStart = text.lastIndexOf('\n') + 1
+    this.#addToLine(text.slice(0, firstEnd), start)
     this.#endLine()
-    const lastStart = Math.max(firstEnd, this.#template.lastIndexOf('\n', end - 1) + 1)
-    this.#add('text', this.#template.slice(firstEnd, lastStart), firstEnd, lastStart)
-    this.#addToLine(lastStart, end)
+    this.#add('text', text.slice(firstEnd, lastStart), start + firstEnd, start + lastStart)
+    this.#addToLine(text.slice(lastStart), start + lastStart)
   }
 
-  #addToLine(start: number, end: number): void {
-    const text = this.#template.slice(start, end)
-    const token = this.#add('text', text, start, end)
+  #addToLine(text: string, start: number): void {
+    const token = this.#add('text', text, start, start + text.length)
     if (/\S/.test(text)) this.#hasContent = true
     else this.#blanks.push(token)
   }
@@ -100,13 +104,14 @@ class Parser {
   }
 
   #addTag(sigil: string, value: string, start: number, end: number): void {
-    if (sigil === '#' || sigil === '^') return this.#openSection(this.#add(sigil, value, start, end))
-    if (sigil === '/') return this.#closeSection(value, start)
-    if (sigil === '=') return this.#changeDelimiters(value, start)
+    if (sigil === '#' || sigil === '^') this.#openSection(this.#add(sigil, value, start, end))
+    else if (sigil === '/') this.#closeSection(value, start)
+    else if (sigil === '=') this.#changeDelimiters(value, start)
     // Comments show nothing, and neither do partials: there are none.
-    if (sigil === '!' || sigil === '>') return
-    this.#hasContent = true
-    this.#add(sigil === '' ? 'name' : '&', value, start, end)
+    else if (sigil !== '!' && sigil !== '>') {
+      this.#hasContent = true
+      this.#add(sigil === '' ? 'name' : '&', value, start, end)
+    }
   }
 
   #openSection(section: Token): void {

@@ -16,6 +16,7 @@ export class WakeUp {
   readonly #database: Database
   readonly #log: Logger
   #gathering: NodeJS.Timeout | null = null
+  #sending: Promise<void> | null = null
   #listener: pg.Client | null = null
   #reconnect: NodeJS.Timeout | null = null
   #closed = false
@@ -27,12 +28,15 @@ export class WakeUp {
 
   notify(): void {
     if (this.#gathering || this.#closed) return
-    this.#gathering = setTimeout(() => {
-      this.#gathering = null
-      this.#database.pool
-        .query(`notify ${CHANNEL}`)
-        .catch((error: unknown) => this.#log.debug({ err: error }, 'wake-up was not sent'))
-    }, GATHER_MS)
+    this.#gathering = setTimeout(() => this.#send(), GATHER_MS)
+  }
+
+  #send(): void {
+    this.#gathering = null
+    this.#sending = this.#database.pool.query(`notify ${CHANNEL}`).then(
+      () => {},
+      (error: unknown) => this.#log.debug({ err: error }, 'wake-up was not sent'),
+    )
   }
 
   /** Calls `wake` at every notification, and keeps listening when the connection is lost. */
@@ -65,9 +69,14 @@ export class WakeUp {
     }, RECONNECT_MS)
   }
 
+  /** Sends what has been gathered: the workers of other processes go on. */
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#gathering) clearTimeout(this.#gathering)
+    if (this.#gathering) {
+      clearTimeout(this.#gathering)
+      this.#send()
+    }
+    await this.#sending
     if (this.#reconnect) clearTimeout(this.#reconnect)
     await this.#listener?.end().catch((error: unknown) => this.#log.debug({ err: error }, 'wake-up close'))
   }

@@ -1,13 +1,15 @@
 import { type ExecutionResult, execute, type GraphQLSchema, getNamedType, isNonNullType } from 'graphql'
-import { assertAccess } from '../access.ts'
+import { assertAccess, assertStillAdmitted } from '../access.ts'
 import { type Ctx, createCtx, type Services } from '../ctx.ts'
 import { type AppError, badRequest } from '../errors.ts'
 import { checkInput } from '../graphql/check-input.ts'
+import { causeOf } from '../graphql/public-error.ts'
+import { nameOf } from '../graphql/rest-route.ts'
 import { admit } from '../http/admission.ts'
-import { discardBody, parseJsonObject, readBody } from '../http/body.ts'
+import { parseJsonObject, readBody } from '../http/body.ts'
 import { type Exchange, type Headers, reply, replyJson } from '../http/exchange.ts'
 import type { ErrorBody, ServerRoute } from '../http/server.ts'
-import { withReservation } from '../idempotency.ts'
+import { REPLAYED, withReservation } from '../idempotency.ts'
 import type { RateLimiter } from '../limits.ts'
 import type { RestOperation } from './operations.ts'
 
@@ -41,22 +43,32 @@ async function handleRest(
   operation: RestOperation,
   params: Record<string, string>,
 ): Promise<void> {
-  const { services } = facade
-  const { keyRing, config } = services
+  const { keyRing, config, now } = facade.services
   const { rechecksKey } = operation.route
-  const { actor, headers } = await admit(exchange, keyRing, facade.rateLimiter, services.now(), rechecksKey)
-  const ctx: Ctx = { ...createCtx(services, actor, exchange.requestId), inputIsChecked: true }
-  for (const [name, value] of Object.entries(headers)) exchange.response.setHeader(name, value)
+  const actor = await admit(exchange, keyRing, facade.rateLimiter, now(), rechecksKey)
   assertAccess(actor, operation.endpoint, config.trackAcceptsSecretKey)
+  const ctx: Ctx = { ...createCtx(facade.services, actor, exchange.requestId), inputIsChecked: true }
+  try {
+    await reserveAndRun(facade, exchange, operation, params, ctx)
+  } catch (error) {
+    // The statement that checks the key has not run: a key that was only remembered is refused before all else.
+    if (rechecksKey) await assertStillAdmitted(keyRing, actor)
+    throw error
+  }
+}
 
+async function reserveAndRun(
+  facade: RestFacade,
+  exchange: Exchange,
+  operation: RestOperation,
+  params: Record<string, string>,
+  ctx: Ctx,
+): Promise<void> {
   const key = operation.endpoint.idempotent ? exchange.request.headers['idempotency-key'] : undefined
   if (key === undefined) return run(facade, exchange, operation, params, ctx)
-  const request = {
-    key: String(key),
-    request: `${operation.method} ${operation.path}`,
-    replay: exchange.request.headers['idempotency-replay'] === 'true',
-  }
-  return withReservation(ctx, request, (held) => run(facade, exchange, operation, params, held))
+  const replay = exchange.request.headers['idempotency-replay'] === 'true'
+  const reserved = { key: String(key), request: nameOf(operation.route), replay }
+  return withReservation(ctx, reserved, (held) => run(facade, exchange, operation, params, held))
 }
 
 async function run(
@@ -72,16 +84,14 @@ async function run(
     ...params,
     ...(input !== undefined && { input }),
   })
-  const headers: Headers = ctx.reservation?.kind === 'replay' ? { 'idempotency-replayed': 'true' } : {}
-  answer(exchange, operation, result, headers)
+  const replayed = ctx.reservation?.kind === 'replay'
+  if (replayed) await assertStillAdmitted(ctx.services.keyRing, ctx.actor)
+  answer(exchange, operation, result, replayed ? REPLAYED : {})
 }
 
 async function inputOf(facade: RestFacade, exchange: Exchange, operation: RestOperation): Promise<unknown> {
   const { request } = exchange
-  if (operation.inputSchema === null) {
-    await discardBody(request)
-    return undefined
-  }
+  if (operation.inputSchema === null) return undefined
   const message = facade.services.config.maxMessageBytes * BASE64_GROWTH + MESSAGE_OVERHEAD
   const limit = operation.route.takesMessage ? message : MAX_BODY_BYTES
   const body = parseJsonObject(request.headers['content-type'], await readBody(request, limit))
@@ -102,6 +112,9 @@ function queryArguments(operation: RestOperation, query: URLSearchParams): Recor
   return values
 }
 
+/** GraphQL's Int has 32 bits. */
+const MAX_INT = 2 ** 31 - 1
+
 function fromText(name: string, type: string, text: string): string | number | boolean {
   if (type === 'Boolean') {
     if (text !== 'true' && text !== 'false') throw badRequest(`The parameter ${name} must be true or false.`)
@@ -109,8 +122,9 @@ function fromText(name: string, type: string, text: string): string | number | b
   }
   if (type !== 'Int') return text
   const number = Number(text)
-  if (text.trim() === '' || !Number.isSafeInteger(number))
+  if (text.trim() === '' || !Number.isInteger(number) || Math.abs(number) > MAX_INT) {
     throw badRequest(`The parameter ${name} must be an integer.`)
+  }
   return number
 }
 
@@ -124,7 +138,7 @@ async function executeOperation(
   const { document } = operation
   const result: ExecutionResult = await execute({ schema, document, contextValue, variableValues })
   const [error] = result.errors ?? []
-  if (error) throw error.originalError ?? error
+  if (error) throw causeOf(error)
   return result.data?.[operation.fieldName]
 }
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
+import type { Logger } from 'pino'
 import { systemOf } from '../../src/access.ts'
 import { type App, startApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -32,6 +33,8 @@ export type CallOptions = {
 export type Service = {
   app: App
   url: string
+  /** Straight to the database, past whatever `reach` put in between. */
+  databaseUrl: string
   clock: Clock
   /** A project with the verified domain `<something>.example`. */
   project: Project
@@ -55,21 +58,30 @@ export async function cloneDatabase(): Promise<{ url: string; drop: () => Promis
   return { url: url.href, drop: () => administer(serverUrl, `drop database ${name} with (force)`) }
 }
 
+export type StartOptions = {
+  log?: Logger
+  /** Leads the service to its database another way: other parameters, a proxy in between. */
+  reach?: (databaseUrl: string) => string
+}
+
 /** Starts a service with the given environment variables on top of the test defaults. */
-export async function startService(env: Record<string, string> = {}): Promise<Service> {
+export async function startService(
+  env: Record<string, string> = {},
+  { log = createLog(process.env.LOG_LEVEL ?? 'silent'), reach = (url) => url }: StartOptions = {},
+): Promise<Service> {
   const database = await cloneDatabase()
   const dataDir = mkdtempSync(path.join(tmpdir(), 'mailwright-service-'))
   const clock = shiftedClock()
   const config = loadConfig({
     NODE_ENV: 'test',
-    DATABASE_URL: database.url,
+    DATABASE_URL: reach(database.url),
     DATA_DIR: dataDir,
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
     PROJECT_SEND_RATE_PER_SECOND: '0',
     ...env,
   })
-  const app = await startApp(config, createLog(process.env.LOG_LEVEL ?? 'silent'), clock.now)
+  const app = await startApp(config, log, clock.now)
   const pool = new pg.Pool({ connectionString: database.url, max: 4 })
   const url = `http://${app.config.host}:${app.config.port}`
   const call: Service['call'] = (method, pathname, options) => request(`${url}${pathname}`, method, options)
@@ -77,6 +89,7 @@ export async function startService(env: Record<string, string> = {}): Promise<Se
   return {
     app,
     url,
+    databaseUrl: database.url,
     clock,
     project: await newProject(),
     sql: async <Row extends object>(text: string, values: unknown[] = []) =>

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
-import { startServices } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { startEmbeddedPostgres } from '../../src/db/embedded-postgres.ts'
 import { createLog } from '../../src/log.ts'
+import { startServices } from '../../src/services.ts'
 
 /** The database that scenarios clone: migrated, with the queue's tables, empty. */
 export const TEMPLATE_DATABASE = 'mailwright_template'

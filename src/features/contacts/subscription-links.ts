@@ -37,6 +37,8 @@ export function subscriptionLinks(config: Config, owner: LinkOwner): Subscriptio
 export function readLinkToken(config: Config, token: string): LinkOwner | null {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length !== 3 * ID_BYTES + SIGNATURE_BYTES) return null
+  // Decoding is lenient: it skips what is not base64url, and the last character has bits to spare.
+  if (bytes.toString('base64url') !== token) return null
   const ids = bytes.subarray(0, 3 * ID_BYTES)
   if (!isSigned(keyOf(config), ids, bytes.subarray(3 * ID_BYTES))) return null
   return {

@@ -14,19 +14,23 @@ import { type LinkOwner, readLinkToken } from './subscription-links.ts'
  */
 export const subscriptionRoutes = ({ services }: HttpParts): ServerRoute[] => {
   const ctxOf = ({ requestId }: Exchange) => createCtx(services, SYSTEM, requestId)
-  return ['/unsubscribe/:token', '/subscribe/:token', '/manage/:token'].flatMap((path): ServerRoute[] => [
-    {
-      method: 'GET',
-      path,
-      handle: (exchange, { token = '' }) => show(ctxOf(exchange), exchange, token),
-    },
-    {
-      method: 'POST',
-      path,
-      handle: (exchange, { token = '' }) =>
-        change(ctxOf(exchange), exchange, token, !path.startsWith('/unsubscribe')),
-    },
-  ])
+  const showing = (path: string): ServerRoute => ({
+    method: 'GET',
+    path,
+    handle: (exchange, { token = '' }) => show(ctxOf(exchange), exchange, token),
+  })
+  const changing = (path: string, subscribed: boolean): ServerRoute => ({
+    method: 'POST',
+    path,
+    handle: (exchange, { token = '' }) => change(ctxOf(exchange), exchange, token, subscribed),
+  })
+  return [
+    showing('/manage/:token'),
+    showing('/unsubscribe/:token'),
+    changing('/unsubscribe/:token', false),
+    showing('/subscribe/:token'),
+    changing('/subscribe/:token', true),
+  ]
 }
 
 function ownerOf(ctx: Ctx, token: string): LinkOwner {

@@ -55,7 +55,7 @@ builder.mutationField('addDomain', (t) =>
     description: 'Adds a sender domain and returns the DNS records to publish.',
     type: Domain,
     access: 'secretKey',
-    rest: create('/domains', 'Domains'),
+    rest: create('/domains', 'Domains', { errors: ['CONFLICT'] }),
     args: { input: t.arg({ type: inputFromZod('AddDomainInput', addDomainInput), required: true }) },
     resolve: (_root, { input }, ctx) => addDomain(ctx, input),
   }),
@@ -66,7 +66,7 @@ builder.mutationField('deleteDomain', (t) =>
     description: 'Removes a sender domain; mail from it is refused from then on.',
     type: 'Boolean',
     access: 'secretKey',
-    rest: remove('/domains/:id', 'Domains'),
+    rest: remove('/domains/:id', 'Domains', { errors: ['DOMAIN_NOT_FOUND'] }),
     args: { id: t.arg.id({ required: true }) },
     resolve: async (_root, { id }, ctx) => {
       await deleteDomain(ctx, id)

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { z } from 'zod'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { sqlState } from '../../db/sql.ts'
-import { conflict, notFound } from '../../errors.ts'
+import { conflict, fieldError, notFound } from '../../errors.ts'
 import type { Domain } from '../../generated/prisma/client.ts'
 import { asciiDomain, isDomain } from '../../lib/email-address.ts'
 import { isId, newId } from '../../lib/ids.ts'
@@ -18,7 +18,7 @@ export const addDomainInput = z
       .refine(isDomain, { error: 'must be a domain name', params: { code: 'invalid_string' } })
       .describe('A domain or subdomain that mail is to come from. Each subdomain is added itself.'),
   })
-  .describe('A sender domain.')
+  .meta({ description: 'A sender domain.', examples: [{ domain: 'mail.example.com' }] })
 
 const SELECTOR = 'mailwright'
 const UNIQUE_VIOLATION = new Set(['23505', 'P2002'])
@@ -75,15 +75,15 @@ export async function listDomains(ctx: Ctx, projectId: string): Promise<Domain[]
 }
 
 export async function deleteDomain(ctx: Ctx, id: string): Promise<void> {
-  const { count } = isId(id)
-    ? await ctx.db.domain.deleteMany({ where: { projectId: projectIdOf(ctx), id } })
-    : { count: 0 }
+  if (!isId(id)) throw notFound('The domain')
+  const { count } = await ctx.db.domain.deleteMany({ where: { projectId: projectIdOf(ctx), id } })
   if (count === 0) throw notFound('The domain', 'DOMAIN_NOT_FOUND')
 }
 
 /** Marks a domain as verified without looking at DNS; the operator vouches for it. Adds it when it is new. */
 export async function forceVerified(ctx: Ctx, domain: string): Promise<Domain> {
-  const name = asciiDomain(domain)
+  const name = asciiDomain(domain.trim())
+  if (name === '') throw fieldError('domain', 'invalid_string', 'must be a domain name')
   const projectId = projectIdOf(ctx)
   const known = await ctx.db.domain.findFirst({ where: { projectId, domain: name } })
   const { id } = known ?? (await addDomain(ctx, { domain: name }))

@@ -1,7 +1,8 @@
 import type { Config } from '../../config.ts'
+import { tooLarge } from '../../errors.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
-import { renderHtml, renderSubject, viewOf } from '../../mail/render.ts'
+import { type RenderBudget, RenderedTooLarge, renderHtml, renderSubject, viewOf } from '../../mail/render.ts'
 import { type SubscriptionLinks, subscriptionLinks } from '../contacts/subscription-links.ts'
 
 /** What a message is made from, the same for all of its recipients. */
@@ -25,28 +26,46 @@ export type Composed = {
   headers: { name: string; value: string }[]
 }
 
-/** Renders a message for one contact; `extra` holds more variables, such as the event that caused it. */
+export type ComposeOptions = {
+  /** More variables, such as the event that caused the message. */
+  extra?: JsonObject
+  /** Shared by the messages that are made together. */
+  budget?: RenderBudget
+}
+
+/** Renders a message for one contact. Throws PAYLOAD_TOO_LARGE when its loops come to more than a message may. */
 export function compose(
   config: Config,
   source: MessageSource,
   contact: MessageContact,
-  extra: JsonObject = {},
+  { extra = {}, budget }: ComposeOptions = {},
 ): Composed {
   const links = subscriptionLinks(config, contact)
-  const view = viewOf(variablesOf(contact, links, extra))
-  const html = renderHtml(source.body, view)
+  const { subject, html } = rendered(source, variablesOf(contact, links, extra), budget)
+  const needsFooter = source.type === 'MARKETING' && !holdsLink(html, links)
   return {
-    subject: renderSubject(source.subject, view),
-    html: needsFooter(source) ? withFooter(html, links) : html,
+    subject,
+    html: needsFooter ? withFooter(html, links) : html,
     headers: source.type === 'TRANSACTIONAL' ? [] : oneClickHeaders(links),
+  }
+}
+
+function rendered(source: MessageSource, variables: JsonObject, budget: RenderBudget | undefined) {
+  const view = viewOf(variables, budget)
+  try {
+    return { subject: renderSubject(source.subject, view), html: renderHtml(source.body, view) }
+  } catch (error) {
+    if (!(error instanceof RenderedTooLarge)) throw error
+    throw tooLarge('The message becomes too large when its variables are filled in.')
   }
 }
 
 function variablesOf(contact: MessageContact, links: SubscriptionLinks, extra: JsonObject): JsonObject {
   const { contactId, email, subscribed, data, name } = contact
+  const named = data.name !== undefined && data.name !== null
   return {
-    ...(name !== undefined && { name }),
     ...data,
+    ...(!named && name !== undefined && { name }),
     data,
     ...extra,
     id: contactId,
@@ -58,11 +77,9 @@ function variablesOf(contact: MessageContact, links: SubscriptionLinks, extra: J
   }
 }
 
-/** A body that has such a link of its own needs no footer. */
-const OWN_LINK = /\{\{\{?\s*&?\s*(unsubscribeUrl|manageUrl)\b/
-
-const needsFooter = (source: MessageSource): boolean =>
-  source.type === 'MARKETING' && !OWN_LINK.test(source.body)
+/** Looked for in what the reader gets: in the template it may stand in a section that shows nothing. */
+const holdsLink = (html: string, { unsubscribeUrl, manageUrl }: SubscriptionLinks): boolean =>
+  html.includes(unsubscribeUrl) || html.includes(manageUrl)
 
 function withFooter(html: string, links: SubscriptionLinks): string {
   const footer = `<p style="margin-top:32px;font-size:12px;color:#666666;text-align:center">You receive this email because you subscribed. <a href="${links.unsubscribeUrl}" style="color:#666666">Unsubscribe</a> or <a href="${links.manageUrl}" style="color:#666666">manage your preferences</a>.</p>`

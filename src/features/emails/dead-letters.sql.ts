@@ -12,8 +12,8 @@ const mailWith = (status: string) =>
     where e.status = '${status}' and ($1::uuid is null or p.id = $1::uuid))`
 
 /** $1 project or null for all. Indexes: emails_due, emails_sending. */
-export const countMail: Statement<MailCounts> = statement(
-  'count-mail',
+export const mailCounts: Statement<MailCounts> = statement(
+  'mail-counts',
   `select ${mailWith('PENDING')} as pending, ${mailWith('SENDING')} as sending, ${mailWith('FAILED')} as failed`,
 )
 
@@ -27,8 +27,8 @@ export type DeadMail = {
 }
 
 /** $1 project or null for all, $2 how many at most. What fails is not touched again, so it failed at updated_at. */
-export const deadMail: Statement<DeadMail> = statement(
-  'dead-mail',
+export const latestDeadMail: Statement<DeadMail> = statement(
+  'latest-dead-mail',
   `select e.project_id as "projectId", e.id, e.to_email as "to", e.error, e.attempts, e.updated_at as "failedAt"
    from projects p join emails e on e.project_id = p.id
    where e.status = 'FAILED' and ($1::uuid is null or p.id = $1::uuid)
@@ -42,8 +42,8 @@ export type ConsideredMail = { projectId: string; id: string; redriven: boolean 
  * $6 messages after the one with project $4 and id $5, so that what fails again meanwhile is not met twice.
  * $1 now, $2 project or null for all, $3 ids or null for all. Index: emails_pkey.
  */
-export const redriveMail: Statement<ConsideredMail> = statement(
-  'redrive-mail',
+export const putBack: Statement<ConsideredMail> = statement(
+  'put-back-dead-mail',
   `with dead as (
      select e.project_id, e.id,
        exists (select from email_contents c where c.project_id = e.project_id and c.email_id = e.id) as complete

@@ -1,11 +1,5 @@
 import type { Ctx } from '../../ctx.ts'
-import {
-  countMail as countMailStatement,
-  type DeadMail,
-  deadMail,
-  type MailCounts,
-  redriveMail as redriveMailStatement,
-} from './dead-letters.sql.ts'
+import { type DeadMail, latestDeadMail, type MailCounts, mailCounts, putBack } from './dead-letters.sql.ts'
 
 /** The name under which the delivery queue, which is the `emails` table, stands beside the queues of jobs. */
 export const MAIL_QUEUE = 'emails.deliver'
@@ -16,8 +10,8 @@ const FIRST = '00000000-0000-0000-0000-000000000000'
 
 /** Mail of all projects that waits, that is being handed over, and that was given up. */
 export async function countMail(ctx: Ctx): Promise<MailCounts> {
-  const [counts] = await ctx.sql(countMailStatement, [null])
-  if (!counts) throw new Error('count-mail returned no row')
+  const [counts] = await ctx.sql(mailCounts, [null])
+  if (!counts) throw new Error('mail-counts returned no row')
   return counts
 }
 
@@ -26,7 +20,7 @@ export async function listDeadMail(
   ctx: Ctx,
   input: { projectId: string | null; limit: number },
 ): Promise<DeadMail[]> {
-  return ctx.sql(deadMail, [input.projectId, input.limit])
+  return ctx.sql(latestDeadMail, [input.projectId, input.limit])
 }
 
 export type RedrivenMail = {
@@ -45,16 +39,17 @@ export async function redriveMail(
   const result: RedrivenMail = { redriven: 0, withoutContent: 0, notFailed: [] }
   const notMet = new Set(input.ids)
   let last = { projectId: FIRST, id: FIRST }
-  for (let more = true; more; ) {
+  let considered = BATCH
+  while (considered === BATCH) {
     const values = [ctx.now(), input.projectId, input.ids, last.projectId, last.id, BATCH]
-    const batch = await ctx.sql(redriveMailStatement, values)
+    const batch = await ctx.sql(putBack, values)
     for (const { id, redriven } of batch) {
       notMet.delete(id)
       if (redriven) result.redriven += 1
       else result.withoutContent += 1
     }
     last = batch.at(-1) ?? last
-    more = batch.length === BATCH
+    considered = batch.length
   }
   if (result.redriven > 0) ctx.services.wakeUp.notify()
   return { ...result, notFailed: [...notMet] }

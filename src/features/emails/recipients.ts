@@ -9,6 +9,8 @@ export type NamedAddress = { email: string; name?: string | undefined }
 
 export const MAX_RECIPIENTS = 1_000
 const MAX_NAME = 255
+/** Of "Name <address>": a name with every character escaped, and an address. */
+const MAX_TEXT = 2 * MAX_NAME + 260
 
 type Problem = { path: (string | number)[]; code: string; message: string }
 
@@ -34,9 +36,13 @@ function readAddress(value: unknown, path: Problem['path']): NamedAddress | Prob
 
 function fromText(text: string): NamedAddress | null {
   if (!text.includes('<')) return { email: text }
+  if (text.length > MAX_TEXT) return null
   const [first, ...others] = addressparser(text)
   if (!first || !('address' in first) || others.length > 0) return null
-  return { email: first.address ?? '', name: first.name || undefined }
+  // The parser makes the best of anything; what stands behind the address would silently be no recipient.
+  const last = /<([^<>]*)>\s*$/.exec(text)?.[1]?.trim()
+  if (last === undefined || last !== first.address) return null
+  return { email: last, name: first.name || undefined }
 }
 
 function withValidEmail(
@@ -96,18 +102,39 @@ function readAll(
   return results.filter(isAddress)
 }
 
+/** `form` tells how it was given: the deprecated field `name` belongs to a text without a name only. */
+export type Sender = NamedAddress & { form: 'text' | 'object' }
+
 /** A sender: one address in any form, its domain in ASCII, as domains are verified. */
 export const sender = z
   .unknown()
-  .transform((value, ctx): NamedAddress => {
+  .transform((value, ctx): Sender => {
     const result = readAddress(value, [])
     if (isProblem(result)) {
       report(ctx, result)
       return z.NEVER
     }
-    return { ...result, email: withAsciiDomain(result.email) }
+    const form = typeof value === 'string' ? 'text' : 'object'
+    return { ...result, email: withAsciiDomain(result.email), form }
   })
   .meta({ scalar: 'Sender', description: 'An address, "Name <address>" or { name, email }.' })
+
+const ADDRESS_JSON = {
+  type: 'object',
+  required: ['email'],
+  properties: {
+    email: { type: 'string', format: 'email' },
+    name: { type: ['string', 'null'], maxLength: MAX_NAME },
+  },
+}
+
+/** The JSON Schema of `sender`, which zod cannot tell by itself. */
+export const SENDER_JSON = { anyOf: [{ type: 'string', minLength: 1 }, ADDRESS_JSON] }
+
+/** The JSON Schema of `recipients`. */
+export const RECIPIENTS_JSON = {
+  anyOf: [...SENDER_JSON.anyOf, { type: 'array', items: SENDER_JSON, minItems: 1, maxItems: MAX_RECIPIENTS }],
+}
 
 export const withAsciiDomain = (email: string): string => {
   const at = email.lastIndexOf('@')

@@ -1,17 +1,20 @@
 import { builder } from '../../graphql/builder.ts'
 import { post } from '../../graphql/rest-route.ts'
 import { inputFromZod } from '../../graphql/zod-input.ts'
+import { RECIPIENTS_JSON, SENDER_JSON } from './recipients.ts'
 import { sendInput } from './send.rules.ts'
 import { type SendResult, type SentEmail, sendEmail } from './send.ts'
 
 builder.scalarType('Recipients', {
   description: 'An address, "Name <address>" or { name, email }, or a list of these.',
+  extensions: { jsonSchema: RECIPIENTS_JSON },
   parseValue: (value) => value,
   serialize: (value) => value,
 })
 
 builder.scalarType('Sender', {
   description: 'An address, "Name <address>" or { name, email }.',
+  extensions: { jsonSchema: SENDER_JSON },
   parseValue: (value) => value,
   serialize: (value) => value,
 })
@@ -45,7 +48,12 @@ builder.mutationField('sendEmail', (t) =>
       'Sends a message to one or many recipients, or to none of them when one cannot be written to.',
     type: SendEmailResult,
     access: 'secretKey',
-    rest: post('/v1/send', 'Public API', { wrapped: true, rechecksKey: true, takesMessage: true }),
+    rest: post('/v1/send', 'Public API', {
+      wrapped: true,
+      rechecksKey: true,
+      takesMessage: true,
+      errors: ['CONTACT_UNSUBSCRIBED', 'DOMAIN_NOT_VERIFIED', 'TEMPLATE_NOT_FOUND'],
+    }),
     idempotent: true,
     args: {
       input: t.arg({ type: SendEmailInput, required: true }),

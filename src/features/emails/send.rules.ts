@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { email, HAS_CONTROL, id, jsonObject, line, optional } from '../../lib/fields.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { MAX_SUBJECT } from '../../mail/render.ts'
+import { contactData } from '../contacts/contact-data.rules.ts'
 import { recipients, sender } from './recipients.ts'
 
 /** Headers that belong to the envelope or to the message's structure; a custom one must not replace them. */
@@ -53,9 +54,15 @@ const headers = jsonObject
       }
     }
   })
-  .meta({ scalar: 'JSONObject' })
+  .meta({
+    scalar: 'JSONObject',
+    maxProperties: MAX_HEADERS,
+    additionalProperties: { type: 'string', maxLength: MAX_HEADER_VALUE },
+  })
 
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+/** A group for every four characters would overflow the stack of the regular expression at 5 MB. */
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
+const isBase64 = (text: string): boolean => text.length % 4 === 0 && BASE64.test(text)
 /** RFC 2045, 5.1: type, subtype and parameters. */
 const CONTENT_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}( *; *[\w.-]+=("[^"\r\n]*"|[\w.+-]+))*$/
 
@@ -68,7 +75,10 @@ export const attachment = z
         params: { code: 'invalid_string' },
       })
       .describe('1 to 255 characters.'),
-    content: z.string().regex(BASE64, 'must be base64').describe('The file, in base64.'),
+    content: z
+      .string()
+      .refine(isBase64, { error: 'must be base64', params: { code: 'invalid_string' } })
+      .describe('The file, in base64.'),
     contentType: z.string().max(255).regex(CONTENT_TYPE, 'must be a media type such as application/pdf'),
     contentId: optional(
       z
@@ -111,7 +121,7 @@ export const sendInput = z
     subscribed: optional(z.boolean()).describe(
       'New contacts are not subscribed unless this is true; known ones keep their state unless it is given.',
     ),
-    data: optional(jsonObject).describe(
+    data: optional(contactData).describe(
       'Variables of the message, stored on the contact. null deletes a key, "" is ignored, { value, persistent: false } is used once.',
     ),
     headers: optional(headers).describe('Custom headers of the message, name to value.'),
@@ -121,7 +131,18 @@ export const sendInput = z
   .refine(...requiredWithoutTemplate('subject'))
   .refine(...requiredWithoutTemplate('body'))
   .refine(...requiredWithoutTemplate('from'))
-  .describe('A transactional message to one or many recipients.')
+  .meta({
+    description: 'A transactional message to one or many recipients.',
+    examples: [
+      {
+        to: { name: 'Ada', email: 'ada@example.org' },
+        from: 'Example <hello@mail.example.com>',
+        subject: 'Your receipt',
+        body: '<p>Thank you, {{name}}.</p>',
+        data: { plan: 'pro' },
+      },
+    ],
+  })
 
 export type SendInput = z.output<typeof sendInput>
 export type AttachmentInput = z.output<typeof attachment>

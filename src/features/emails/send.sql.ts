@@ -1,4 +1,4 @@
-import { type Statement, statement } from '../../db/sql.ts'
+import { type Statement, shortStatement } from '../../db/sql.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import { rememberAnswer, reservationHolds } from '../../idempotency.sql.ts'
 import type { JsonObject } from '../../lib/json.ts'
@@ -38,10 +38,13 @@ const sendContextText = (addresses: string) => `
       from contacts where project_id = $1::uuid and email ${addresses}) as contacts`
 
 /** For one recipient, $5 is its address: the planner's general plan is the best one then, and is kept. */
-export const sendContextOfOne: Statement<SendContext> = statement('send-context', sendContextText('= $5'))
+export const sendContextOfOne: Statement<SendContext> = shortStatement(
+  'send-context',
+  sendContextText('= $5'),
+)
 
 /** For many, $5 is an array. */
-export const sendContextOfMany: Statement<SendContext> = statement(
+export const sendContextOfMany: Statement<SendContext> = shortStatement(
   'send-context-many',
   sendContextText('= any($5::text[])'),
 )
@@ -125,7 +128,7 @@ const statements = new Map<string, Statement<SendRow>>()
 /** Contacts, their subscription events, emails, contents and files in one statement, so in one commit. */
 export function storeSend(shape: SendShape): Statement<SendRow> {
   const name = `store-send${shape.single ? '' : '-many'}${shape.once ? '-once' : ''}${shape.files ? '-files' : ''}`
-  const known = statements.get(name) ?? statement<SendRow>(name, sendText(shape))
+  const known = statements.get(name) ?? shortStatement<SendRow>(name, sendText(shape))
   statements.set(name, known)
   return known
 }

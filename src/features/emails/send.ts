@@ -12,12 +12,13 @@ import {
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import { domainOf } from '../../lib/email-address.ts'
 import { newId } from '../../lib/ids.ts'
-import { checkTemplate, TemplateSyntaxError } from '../../mail/render.ts'
+import { RenderBudget } from '../../mail/render.ts'
 import { type DataChange, MAX_DATA_BYTES, mergeData, readData } from '../contacts/contact-data.rules.ts'
+import { assertSyntax } from '../templates/syntax.ts'
 import { type AttachmentFile, assertMessageSize, readAttachments } from './attachments.ts'
 import { type Composed, compose } from './compose.ts'
 import { messageIdOf } from './message-id.ts'
-import type { NamedAddress } from './recipients.ts'
+import type { NamedAddress, Sender } from './recipients.ts'
 import { headerList, type SendInput } from './send.rules.ts'
 import { type SendContext, sendContextOfMany, sendContextOfOne, storeSend } from './send.sql.ts'
 
@@ -71,14 +72,11 @@ async function tryToSend(
   const now = ctx.now()
   const known = await readContext(ctx, input)
   const message = messageOf(input, known)
-  assertRenderable(message)
+  assertSyntax('subject', message.subject)
+  assertSyntax('body', message.body)
   if (!known.domainVerified) throw domainNotVerified(domainOf(message.from.email))
   assertSubscribed(input, message, known)
-  const contacts = new Map(known.contacts.map((contact) => [contact.email, contact]))
-  const addressed = input.to.map((recipient) =>
-    address(ctx, message, recipient, input, change, contacts.get(recipient.email), now),
-  )
-  assertSizes(ctx, addressed, files)
+  const addressed = addressAll(ctx, { input, change, files, message, contacts: known.contacts, now })
   const result: SendResult = {
     emails: addressed.map(({ contactId, recipient, emailId }) => ({
       contact: { id: contactId, email: recipient.email },
@@ -108,7 +106,7 @@ const keyHashOf = (ctx: Ctx) => (ctx.actor.kind === 'key' ? ctx.actor.keyHash : 
 
 function messageOf(input: SendInput, { template }: SendContext): Message {
   const from = input.from
-    ? { ...input.from, name: input.from.name ?? input.name }
+    ? { email: input.from.email, name: senderName(input.from, input.name) }
     : { email: template?.from ?? '', name: template?.fromName ?? undefined }
   return {
     from,
@@ -119,16 +117,8 @@ function messageOf(input: SendInput, { template }: SendContext): Message {
   }
 }
 
-function assertRenderable(message: Message): void {
-  for (const field of ['subject', 'body'] as const) {
-    try {
-      checkTemplate(message[field])
-    } catch (error) {
-      if (!(error instanceof TemplateSyntaxError)) throw error
-      throw fieldError(field, 'custom', `is not a valid template: ${error.message}`)
-    }
-  }
-}
+const senderName = (from: Sender, deprecated: string | undefined) =>
+  from.name ?? (from.form === 'text' ? deprecated : undefined)
 
 /** Only transactional mail goes to people who have not subscribed. */
 function assertSubscribed(input: SendInput, message: Message, known: SendContext): void {
@@ -138,20 +128,45 @@ function assertSubscribed(input: SendInput, message: Message, known: SendContext
   if (refused.length > 0) throw contactUnsubscribed(refused.map(({ email }) => email))
 }
 
+type Draft = {
+  input: SendInput
+  change: DataChange
+  files: AttachmentFile[]
+  message: Message
+  contacts: SendContext['contacts']
+  now: Date
+}
+
+/** What one request may store, all recipients together; a campaign is the way to write to many. */
+const MAX_REQUEST_BYTES = 64 * 1024 * 1024
+
+/** Renders the message for each recipient, and stops when they come to more than one request may store. */
+function addressAll(ctx: Ctx, draft: Draft): Addressed[] {
+  const contacts = new Map(draft.contacts.map((contact) => [contact.email, contact]))
+  const budget = new RenderBudget()
+  let size = 0
+  return draft.input.to.map((recipient) => {
+    const addressed = address(ctx, draft, recipient, contacts.get(recipient.email), budget)
+    const { html } = addressed.composed
+    assertMessageSize(ctx.config, html, draft.files)
+    size += html.length
+    if (size <= MAX_REQUEST_BYTES) return addressed
+    throw tooLarge('The messages of this request are too large together; send it in several requests.')
+  })
+}
+
 function address(
   ctx: Ctx,
-  message: Message,
+  { input, change, message, now }: Draft,
   recipient: NamedAddress,
-  input: SendInput,
-  change: DataChange,
   contact: SendContext['contacts'][number] | undefined,
-  now: Date,
+  budget: RenderBudget,
 ): Addressed {
   const newContactId = newId(now)
   const contactId = contact?.id ?? newContactId
   const emailId = newId(now)
   const merged = mergeData(contact?.data ?? {}, change)
-  const composed = compose(ctx.config, message, {
+  const receiver = {
     projectId: projectIdOf(ctx),
     contactId,
     emailId,
@@ -159,25 +174,16 @@ function address(
     name: recipient.name,
     subscribed: input.subscribed ?? contact?.subscribed ?? false,
     data: { ...merged, ...change.values },
-  })
+  }
+  const composed = compose(ctx.config, message, receiver, { budget })
   return { recipient, newContactId, contactId, emailId, composed }
 }
 
-/** What one request may store, all recipients together; a campaign is the way to write to many. */
-const MAX_REQUEST_BYTES = 64 * 1024 * 1024
+/** Two requests that take the same contacts in another order would wait for each other. */
+const inLockOrder = (addressed: Addressed[]): Addressed[] =>
+  addressed.toSorted((a, b) => (a.recipient.email < b.recipient.email ? -1 : 1))
 
-function assertSizes(ctx: Ctx, addressed: Addressed[], files: AttachmentFile[]): void {
-  let sum = 0
-  for (const { composed } of addressed) {
-    assertMessageSize(ctx.config, composed.html, files)
-    sum += composed.html.length
-  }
-  if (sum > MAX_REQUEST_BYTES) {
-    throw tooLarge('The messages of this request are too large together; send it in several requests.')
-  }
-}
-
-/** False when a contact was made by another request since it was read. */
+/** False when a contact was made or deleted by another request since it was read. */
 async function store(
   ctx: Ctx,
   input: SendInput,
@@ -196,7 +202,9 @@ async function store(
     input.subscribed ?? null,
     JSON.stringify(change.set),
     change.unset,
-    ...perRecipient(ctx, input, message, addressed).map((column) => (single ? column[0] : column)),
+    ...perRecipient(ctx, input, message, inLockOrder(addressed)).map((column) =>
+      single ? column[0] : column,
+    ),
     message.from.email,
     message.from.name ?? null,
     message.replyTo,
@@ -212,7 +220,7 @@ async function store(
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
     return true
   } catch (error) {
-    if (sqlState(error) === ABORTED) return false
+    if (sqlState(error) === ABORTED || violates(error, 'emails_project_id_contact_id_fkey')) return false
     throw violates(error, 'contacts_data_size') ? dataTooLarge() : error
   }
 }

@@ -1,4 +1,4 @@
-import { type Statement, statement } from '../../db/sql.ts'
+import { type Statement, shortStatement } from '../../db/sql.ts'
 import { rememberAnswer, reservationHolds } from '../../idempotency.sql.ts'
 import { subscriptionEventCte, upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
@@ -28,10 +28,10 @@ const trackText = (gate: string, remember: string) => `
   select exists (select from project) as admitted, (select id from contact) as "contactId"`
 
 /** Contact and event in one statement, so one round trip and one commit. */
-export const track: Statement<TrackRow> = statement('track', trackText('', ''))
+export const track: Statement<TrackRow> = shortStatement('track', trackText('', ''))
 
 /** The same, and the answer is stored for the Idempotency-Key $12 with holder $13 and input hash $14. */
-export const trackOnce: Statement<TrackRow> = statement(
+export const trackOnce: Statement<TrackRow> = shortStatement(
   'track-once',
   trackText(
     `and ${reservationHolds('$1::uuid', '$12', '$13::uuid')}`,

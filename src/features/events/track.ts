@@ -3,9 +3,9 @@ import { refusalOf } from '../../access.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { violates } from '../../db/sql.ts'
 import { fieldError, serviceUnavailable } from '../../errors.ts'
-import { email, jsonObject, optional } from '../../lib/fields.ts'
+import { email, optional } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
-import { MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
+import { contactData, MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
 import { isReservedEvent, MAX_EVENT_NAME } from './events.rules.ts'
 import { track, trackOnce } from './track.sql.ts'
 
@@ -24,11 +24,14 @@ export const trackInput = z
     subscribed: optional(z.boolean()).describe(
       'New contacts are subscribed unless this is false; known ones keep their state unless it is given.',
     ),
-    data: optional(jsonObject).describe(
+    data: optional(contactData).describe(
       'Stored on the contact and with the event. null deletes a key, "" is ignored, { value, persistent: false } goes to the event only.',
     ),
   })
-  .describe('Something that a contact did.')
+  .meta({
+    description: 'Something that a contact did.',
+    examples: [{ email: 'ada@example.org', event: 'signed_up', data: { plan: 'pro' } }],
+  })
 
 export type TrackInput = z.output<typeof trackInput>
 export type TrackResult = { contact: string; event: string; timestamp: Date }

@@ -9,6 +9,8 @@ import type { HttpParts } from '../../http.ts'
 const CHECK_TIMEOUT_MS = 2_000
 const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/
 
+const PROXY_HEADERS = ['forwarded', 'x-forwarded-for', 'x-real-ip']
+
 /** Liveness, readiness and metrics, for whatever runs the service. */
 export const healthRoutes = (parts: HttpParts): ServerRoute[] => [
   { method: 'GET', path: '/health/live', handle: (exchange) => replyJson(exchange, 200, { status: 'ok' }) },
@@ -56,8 +58,11 @@ async function within(milliseconds: number, checks: Promise<Checks>): Promise<Ch
 /** Figures about the whole service: for this machine, or for who has METRICS_TOKEN. */
 async function metrics(exchange: Exchange, { services, metrics: { registry } }: HttpParts): Promise<void> {
   const { metricsToken } = services.config
-  const local = LOOPBACK.test(exchange.request.socket.remoteAddress ?? '')
-  const given = exchange.request.headers.authorization ?? ''
+  const { headers, socket } = exchange.request
+  // A proxy on this machine speaks for callers from anywhere.
+  const proxied = PROXY_HEADERS.some((name) => headers[name] !== undefined)
+  const local = LOOPBACK.test(socket.remoteAddress ?? '') && !proxied
+  const given = headers.authorization ?? ''
   const allowed = metricsToken && timingSafeEqual(hashKey(given), hashKey(`Bearer ${metricsToken}`))
   if (!local && !allowed) throw new AppError('FORBIDDEN', 'Metrics need the bearer token METRICS_TOKEN.')
   reply(exchange, 200, { 'content-type': registry.contentType }, await registry.metrics())

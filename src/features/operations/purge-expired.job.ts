@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { JobDefinition } from '../../queue/define-job.ts'
 import { earliestId } from '../../lib/ids.ts'
+import type { JobDefinition } from '../../queue/define-job.ts'
 import { purgeAttachments, purgeContents, purgeIdempotencyKeys } from './purge-expired.sql.ts'
 
 const HOUR = 3_600_000

@@ -27,7 +27,7 @@ builder.queryField('template', (t) =>
     description: 'One template of the project.',
     type: Template,
     access: 'secretKey',
-    rest: get('/templates/:id', 'Templates'),
+    rest: get('/templates/:id', 'Templates', { errors: ['TEMPLATE_NOT_FOUND'] }),
     args: { id: t.arg.id({ required: true }) },
     resolve: (_root, { id }, ctx) => getTemplate(ctx, id),
   }),
@@ -38,7 +38,7 @@ builder.mutationField('createTemplate', (t) =>
     description: 'Makes a template; its syntax and its sender are checked now.',
     type: Template,
     access: 'secretKey',
-    rest: create('/templates', 'Templates', { shortErrorFor: ['from'] }),
+    rest: create('/templates', 'Templates', { shortErrorFor: ['from'], errors: ['DOMAIN_NOT_VERIFIED'] }),
     args: {
       input: t.arg({ type: inputFromZod('CreateTemplateInput', createTemplateInput), required: true }),
     },

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { fieldError, notFound } from '../../errors.ts'
+import { notFound } from '../../errors.ts'
 import type { Template } from '../../generated/prisma/client.ts'
 import { email, line, optional } from '../../lib/fields.ts'
 import { isId, newId } from '../../lib/ids.ts'
-import { checkTemplate, MAX_SUBJECT, TemplateSyntaxError } from '../../mail/render.ts'
+import { MAX_SUBJECT } from '../../mail/render.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
 import { withAsciiDomain } from '../emails/recipients.ts'
+import { assertSyntax } from './syntax.ts'
 
 const MAX_BODY = 1_000_000
 
@@ -16,14 +17,25 @@ export const createTemplateInput = z
     subject: line(MAX_SUBJECT).min(1).describe('{{variable}} placeholders are filled when mail is sent.'),
     body: z.string().min(1).max(MAX_BODY).describe('HTML with {{variable}} placeholders.'),
     from: email.describe('The sender; its domain must be verified.'),
-    description: optional(line(1_000)).describe('An internal note, never sent.'),
+    description: optional(z.string().max(1_000)).describe('An internal note, never sent.'),
     fromName: optional(line(255)),
     replyTo: optional(email),
     type: optional(z.enum(['TRANSACTIONAL', 'MARKETING', 'HEADLESS']).meta({ id: 'MessageType' })).describe(
       'MARKETING by default.',
     ),
   })
-  .describe('A message to be sent more than once.')
+  .meta({
+    description: 'A message to be sent more than once.',
+    examples: [
+      {
+        name: 'Welcome',
+        subject: 'Welcome, {{name}}',
+        body: '<p>Hello {{name}}, good to have you here.</p>',
+        from: 'hello@mail.example.com',
+        type: 'TRANSACTIONAL',
+      },
+    ],
+  })
 
 export async function createTemplate(
   ctx: Ctx,
@@ -51,21 +63,10 @@ export async function createTemplate(
   })
 }
 
-/** Refuses a template that could not be rendered, naming the line. */
-export function assertSyntax(field: 'subject' | 'body', template: string): void {
-  try {
-    checkTemplate(template)
-  } catch (error) {
-    if (!(error instanceof TemplateSyntaxError)) throw error
-    throw fieldError(field, 'custom', `is not a valid template: ${error.message}`)
-  }
-}
-
 export async function getTemplate(ctx: Ctx, id: string): Promise<Template> {
   const projectId = projectIdOf(ctx)
-  const template = isId(id)
-    ? await ctx.db.template.findUnique({ where: { projectId_id: { projectId, id } } })
-    : null
+  if (!isId(id)) throw notFound('The template')
+  const template = await ctx.db.template.findUnique({ where: { projectId_id: { projectId, id } } })
   if (!template) throw notFound('The template', 'TEMPLATE_NOT_FOUND')
   return template
 }

@@ -1,0 +1,119 @@
+import type { Command } from 'commander'
+import { badRequest } from '../../errors.ts'
+import { type DnsRecord, readRecords } from '../../features/domains/dns-records.rules.ts'
+import { addDomain, addDomainInput, forceVerified, listDomains } from '../../features/domains/domains.ts'
+import type { Domain } from '../../generated/prisma/client.ts'
+import { checked, checkedId, type Output, withJson } from './options.ts'
+import { fields, table, time } from './output.ts'
+import { answer, answerWithServices, projectCtx } from './run.ts'
+
+type OfDomain = Output & { project: string; domain: string }
+
+export function addDomainCommands(program: Command): void {
+  const domain = program
+    .command('domain')
+    .description('Add the domains that mail comes from, and verify them')
+  addAdd(domain)
+  addList(domain)
+  addVerify(domain)
+}
+
+const withProject = (command: Command): Command =>
+  withJson(command.requiredOption('--project <id>', 'the id of the project', checkedId))
+
+const withDomain = (command: Command): Command =>
+  withProject(command).requiredOption(
+    '--domain <name>',
+    'the domain, such as example.com; each subdomain is added itself',
+    checked(addDomainInput.shape.domain),
+  )
+
+function addAdd(domain: Command): void {
+  withDomain(
+    domain.command('add').description('Add a sender domain and print the DNS records to publish'),
+  ).action(({ project, domain: name, ...output }: OfDomain) =>
+    answerWithServices(output, async (services) => {
+      const added = await addDomain(await projectCtx(services, project), { domain: name })
+      return { json: view(added), text: addedText(added) }
+    }),
+  )
+}
+
+function addList(domain: Command): void {
+  withProject(
+    domain.command('list').description('List the sender domains of a project, newest first'),
+  ).action(({ project, ...output }: Output & { project: string }) =>
+    answerWithServices(output, async (services) => {
+      const domains = await listDomains(await projectCtx(services, project), project)
+      const rows = domains.map((row) => [row.domain, row.status, row.verifiedAt ? time(row.verifiedAt) : '-'])
+      return {
+        json: domains.map(view),
+        text:
+          rows.length > 0 ? table(['DOMAIN', 'STATUS', 'VERIFIED'], rows) : 'The project has no domain yet.',
+      }
+    }),
+  )
+}
+
+function addVerify(domain: Command): void {
+  withDomain(
+    domain
+      .command('verify')
+      .description(
+        'Let a domain count as verified, so that mail may come from it; it is added when it is new',
+      ),
+  )
+    .option('--force', 'without a look at DNS: you vouch for the domain')
+    .action(({ project, domain: name, force, ...output }: OfDomain & { force?: boolean }) =>
+      force
+        ? answerWithServices(output, async (services) => {
+            const verified = await forceVerified(await projectCtx(services, project), name)
+            const text = `The domain ${verified.domain} counts as verified in the project ${project}.`
+            return { json: view(verified), text }
+          })
+        : answer(output, refuseWithoutForce),
+    )
+}
+
+async function refuseWithoutForce(): Promise<never> {
+  throw badRequest(
+    'DNS verification is not available from the CLI yet. With --force the domain counts as verified ' +
+      'without a look at DNS.',
+  )
+}
+
+/** What the API tells of a domain; its private key stays here. */
+const view = (domain: Domain) => ({
+  id: domain.id,
+  projectId: domain.projectId,
+  domain: domain.domain,
+  status: domain.status,
+  verified: domain.status === 'VERIFIED',
+  records: readRecords(domain.records),
+  lastCheckedAt: domain.lastCheckedAt,
+  verifiedAt: domain.verifiedAt,
+  createdAt: domain.createdAt,
+  updatedAt: domain.updatedAt,
+})
+
+function addedText(domain: Domain): string {
+  const state =
+    domain.status === 'VERIFIED'
+      ? 'It counts as verified already, because this service keeps mail in its mailbox.'
+      : 'Mail can come from it once it is verified.'
+  const records = readRecords(domain.records).map(recordText)
+  return [
+    `The domain ${domain.domain} was added. ${state}`,
+    'Its DNS records:',
+    ...records,
+    `Its id: ${domain.id}`,
+  ].join('\n\n')
+}
+
+const recordText = ({ purpose, required, type, name, value, priority }: DnsRecord): string =>
+  `${purpose}, ${required ? 'required' : 'recommended'}\n${fields({
+    type,
+    name,
+    ...(priority !== null && { priority: String(priority) }),
+    value,
+  })}`

@@ -1,0 +1,191 @@
+import type { Command } from 'commander'
+import type { Ctx, Services } from '../../ctx.ts'
+import { badRequest } from '../../errors.ts'
+import { countMail, listDeadMail, MAIL_QUEUE, redriveMail } from '../../features/emails/dead-letters.ts'
+import { countJobs, listDeadJobs, redriveJobs } from '../../queue/dead-jobs.ts'
+import { checkedId, checkedIds, checkedLimit, type Output, withJson } from './options.ts'
+import { fields, plural, table, time } from './output.ts'
+import { type Answer, answerWithServices, projectCtx, serviceCtx } from './run.ts'
+
+const MAX_LISTED = 1_000
+
+export function addJobsCommands(program: Command): void {
+  const jobs = program
+    .command('jobs')
+    .description('Look into the queues; put back what was given up')
+    .addHelpText(
+      'after',
+      `
+The queue ${MAIL_QUEUE} is the mail itself; all other queues hold the service's own background jobs.
+A message or job that failed for the last time is a dead letter: it stays until it is put back or expires.`,
+    )
+  addList(jobs)
+  addDead(jobs)
+  addRedrive(jobs)
+}
+
+function addList(jobs: Command): void {
+  withJson(
+    jobs
+      .command('list')
+      .description('List all queues with what waits, runs and was given up (failed) in each'),
+  ).action((output: Output) => answerWithServices(output, listQueues, { queue: true }))
+}
+
+async function listQueues(services: Services): Promise<Answer> {
+  const ctx = serviceCtx(services)
+  const jobs = await countJobs(ctx, await jobQueues())
+  const queues = [
+    { queue: MAIL_QUEUE, states: await countMail(ctx) },
+    ...[...jobs].map(([queue, states]) => ({ queue, states })),
+  ]
+  const rows = queues.map(({ queue, states }) => [
+    queue,
+    Object.entries(states)
+      .map(([state, count]) => `${count} ${state}`)
+      .join(', '),
+  ])
+  return { json: queues, text: table(['QUEUE', 'STATES'], rows) }
+}
+
+type DeadOptions = Output & { queue?: string; project?: string; limit: number }
+
+function addDead(jobs: Command): void {
+  withJson(
+    jobs
+      .command('dead')
+      .description('List dead letters, latest first, with the error that each one ended with')
+      .option('--queue <name>', 'only those of this queue')
+      .option('--project <id>', 'only those of this project', checkedId)
+      .option('--limit <number>', `how many at most, up to ${MAX_LISTED}`, checkedLimit(MAX_LISTED), 50),
+  ).action(({ queue, project, limit, ...output }: DeadOptions) =>
+    answerWithServices(
+      output,
+      async (services) => {
+        if (queue !== undefined) await assertQueue(queue)
+        const ctx = await scopeOf(services, project)
+        const letters = await deadLetters(ctx, { queue: queue ?? null, projectId: project ?? null, limit })
+        return { json: letters, text: deadText(letters, limit) }
+      },
+      { queue: true },
+    ),
+  )
+}
+
+type DeadLetter = {
+  queue: string
+  id: string
+  projectId: string | null
+  /** Of mail. */
+  to?: string
+  /** Of a job. */
+  payload?: object
+  error: string | null
+  attempts: number
+  failedAt: Date
+}
+
+async function deadLetters(
+  ctx: Ctx,
+  input: { queue: string | null; projectId: string | null; limit: number },
+): Promise<DeadLetter[]> {
+  const { queue } = input
+  const mail = queue === null || queue === MAIL_QUEUE ? await listDeadMail(ctx, input) : []
+  const jobs = queue === MAIL_QUEUE ? [] : await listDeadJobs(ctx, input)
+  return [...mail.map((message) => ({ queue: MAIL_QUEUE, ...message })), ...jobs]
+    .toSorted((a, b) => b.failedAt.getTime() - a.failedAt.getTime())
+    .slice(0, input.limit)
+}
+
+function deadText(letters: DeadLetter[], limit: number): string {
+  if (letters.length === 0) return 'There are no dead letters.'
+  const shown = letters.map(({ queue, id, projectId, to, payload, error, attempts, failedAt }) => {
+    const values = {
+      ...(projectId !== null && { project: projectId }),
+      ...(to !== undefined && { to }),
+      ...(payload !== undefined && { payload: JSON.stringify(payload) }),
+      failed: `${time(failedAt)}, after ${plural(attempts, 'attempt')}`,
+      error: error ?? '-',
+    }
+    return `${queue}  ${id}\n${fields(values)}`
+  })
+  const end =
+    letters.length < limit
+      ? `${plural(letters.length, 'dead letter')}. "jobs redrive" puts them back.`
+      : `Only the latest ${limit} are shown; --limit shows more. "jobs redrive" puts them back.`
+  return [...shown, end].join('\n\n')
+}
+
+type RedriveOptions = Output & { queue: string; id?: string[]; project?: string }
+
+function addRedrive(jobs: Command): void {
+  withJson(
+    jobs
+      .command('redrive')
+      .description(
+        'Put dead letters of a queue back into it, due now and with all their attempts before them',
+      )
+      .requiredOption('--queue <name>', 'the queue, by its name in "jobs list"')
+      .option('--id <id...>', 'only these, by their ids in "jobs dead"', checkedIds)
+      .option('--project <id>', 'only those of this project', checkedId),
+  ).action(({ queue, id, project, ...output }: RedriveOptions) =>
+    answerWithServices(
+      output,
+      async (services) => {
+        await assertQueue(queue)
+        const input = { queue, ids: id ?? null, projectId: project ?? null }
+        return redrive(await scopeOf(services, project), input)
+      },
+      { queue: true },
+    ),
+  )
+}
+
+async function redrive(
+  ctx: Ctx,
+  input: { queue: string; ids: string[] | null; projectId: string | null },
+): Promise<Answer> {
+  const { queue, ids } = input
+  const { redriven, left, because, notFailed } = await putBack(ctx, input)
+  const text = [
+    `${plural(redriven, 'dead letter')} of ${queue} ${redriven === 1 ? 'was' : 'were'} put back, due now.`,
+    ...(left > 0 ? [`${left} left: ${because}.`] : []),
+  ].join('\n')
+  const answer = { json: { queue, redriven, left, notFailed }, text }
+  if (notFailed.length > 0)
+    return { ...answer, failure: `Not a dead letter of ${queue}: ${notFailed.join(', ')}` }
+  return ids && left > 0 ? { ...answer, failure: `${left} could not be put back: ${because}` } : answer
+}
+
+async function putBack(
+  ctx: Ctx,
+  input: { queue: string; ids: string[] | null; projectId: string | null },
+): Promise<{ redriven: number; left: number; because: string; notFailed: string[] }> {
+  if (input.queue === MAIL_QUEUE) {
+    const { withoutContent, ...rest } = await redriveMail(ctx, input)
+    return {
+      ...rest,
+      left: withoutContent,
+      because: 'the content has been removed at the end of its retention',
+    }
+  }
+  const { conflicting, ...rest } = await redriveJobs(ctx, input)
+  return { ...rest, left: conflicting, because: 'the queue holds a job that excludes another one' }
+}
+
+/** A project that does not exist is an error, not an empty answer. */
+const scopeOf = (services: Services, projectId: string | undefined): Promise<Ctx> | Ctx =>
+  projectId === undefined ? serviceCtx(services) : projectCtx(services, projectId)
+
+/** Loaded late: the handlers bring most of the product along. */
+async function jobQueues(): Promise<string[]> {
+  const { jobs } = await import('../../jobs.ts')
+  return jobs.map(({ name }) => name)
+}
+
+async function assertQueue(name: string): Promise<void> {
+  const queues = [MAIL_QUEUE, ...(await jobQueues())]
+  if (!queues.includes(name)) {
+    throw badRequest(`There is no queue "${name}". The queues are: ${queues.join(', ')}.`)
+  }
+}

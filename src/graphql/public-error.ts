@@ -1,0 +1,48 @@
+import { GraphQLError } from 'graphql'
+import { type AppError, badRequest, toPublicError } from '../errors.ts'
+import { publicCause } from '../unexpected.ts'
+
+/** Messages about a bad argument quote it, however long it is. */
+const MAX_MESSAGE = 500
+
+/**
+ * Why an operation failed. GraphQL gives what a resolver throws a path; an error without one, or about a place
+ * in the query, is about the request: syntax, validation, arguments.
+ */
+export function causeOf(error: GraphQLError): unknown {
+  let cause: Error = error
+  while (cause instanceof GraphQLError && cause.originalError) cause = cause.originalError
+  const aboutRequest = !error.path || (cause instanceof GraphQLError && cause.nodes !== undefined)
+  return aboutRequest ? badRequest(error.message.slice(0, MAX_MESSAGE)) : cause
+}
+
+/**
+ * An error as GraphQL answers it: the same code, status, field errors, details and suggestion as over REST.
+ * Its `originalError` is what to log; the request id is filled in by whoever knows the request.
+ */
+export function publicGraphQLError(error: unknown): GraphQLError {
+  const located = error instanceof GraphQLError ? error : null
+  const cause = located ? causeOf(located) : error
+  const known = publicCause(cause)
+  // Without a path nothing was executed: the status is that of the HTTP answer, where its media type lets it be.
+  const http = located?.extensions.http ?? (located?.path ? null : httpStatusOf(known))
+  return new GraphQLError(known.message, {
+    nodes: located?.nodes ?? null,
+    source: located?.source ?? null,
+    positions: located?.positions ?? null,
+    path: located?.path ?? null,
+    originalError: cause instanceof Error ? cause : new Error(String(cause)),
+    extensions: { ...(http !== null && { http }), ...toPublicError(known, '') },
+  })
+}
+
+/** GraphQL over HTTP answers a request that it understood with 200 to clients that accept plain JSON (`spec`). */
+const httpStatusOf = ({ statusCode }: AppError) => ({ status: statusCode, spec: statusCode < 500 })
+
+export const isPublic = ({ extensions }: GraphQLError): boolean => 'statusCode' in extensions
+
+/** The answer to a request that was refused before GraphQL saw it: same shape, with the HTTP status. */
+export const refusedGraphQL = (error: AppError, requestId: string) => ({
+  status: error.statusCode,
+  body: { errors: [{ message: error.message, extensions: toPublicError(error, requestId) }] },
+})

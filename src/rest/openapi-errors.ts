@@ -1,0 +1,189 @@
+import { getNamedType, isRequiredArgument } from 'graphql'
+import { AppError, type ErrorCode, toPublicError } from '../errors.ts'
+import { isHeaderArgument } from './facade.ts'
+import { type Answer, referenceTo, type Schema } from './openapi-types.ts'
+import type { RestOperation } from './operations.ts'
+
+/** When a code is answered; for the readers of the API description. */
+const MEANING: Record<ErrorCode, string> = {
+  BAD_REQUEST: 'A parameter is missing or not valid.',
+  INVALID_REQUEST_BODY: 'The body is not a JSON object.',
+  INVALID_IDEMPOTENCY_KEY: 'The Idempotency-Key is empty, too long or not printable ASCII.',
+  CONTACT_UNSUBSCRIBED:
+    'A recipient is not subscribed and the template is not transactional; nothing was sent. `details.emails` names them.',
+  MISSING_AUTH: 'There is no `Authorization` header.',
+  INVALID_API_KEY: 'The key is unknown or rotated, or of the wrong kind for this endpoint.',
+  FORBIDDEN: 'The caller may not do this.',
+  PROJECT_DISABLED: 'The project is disabled: it can be read, but not changed or sent from.',
+  DOMAIN_NOT_VERIFIED:
+    'The sender domain is not verified: `details` holds `{ reason: "domain_not_verified", domain }`.',
+  RESOURCE_NOT_FOUND: 'There is no such thing in this project.',
+  TEMPLATE_NOT_FOUND: 'There is no such template in this project.',
+  DOMAIN_NOT_FOUND: 'There is no such domain in this project.',
+  METHOD_NOT_ALLOWED: 'The path has no such method; `Allow` names the ones it has.',
+  CONFLICT: 'It contradicts what is already there; the message says how.',
+  IDEMPOTENCY_KEY_REUSED:
+    'The project has used this Idempotency-Key: `details` holds `key`, `originalRequest`, `originalRequestAt` and `originalStatusCode` (null while that request still runs).',
+  PAYLOAD_TOO_LARGE: 'The body is larger than this endpoint takes.',
+  UNSUPPORTED_MEDIA_TYPE: 'The body is not sent as JSON.',
+  VALIDATION_ERROR: 'Fields are not valid; `errors` has one entry for each of them.',
+  RATE_LIMIT_EXCEEDED: 'The project has made too many requests in this minute; see `Retry-After`.',
+  INTERNAL_SERVER_ERROR: 'Something went wrong in the service; the log has it under the request id.',
+  SERVICE_UNAVAILABLE: 'The service cannot reach its database; see `Retry-After`.',
+}
+
+/** Every code that the operation can answer with: what its kind implies, and what its route names. */
+export function errorCodesOf(operation: RestOperation): ErrorCode[] {
+  const { endpoint, route, inputSchema, path } = operation
+  const guarded = endpoint.access !== 'anyone'
+  const query = queryArgumentsOf(operation)
+  const texts = query.filter(({ type }) => ['String', 'ID'].includes(getNamedType(type).name))
+  const when = (applies: boolean, ...codes: ErrorCode[]) => (applies ? codes : [])
+  return [
+    ...when(query.length > texts.length || query.some(isRequiredArgument), 'BAD_REQUEST'),
+    // Text that cannot be stored.
+    ...when(texts.length > 0, 'VALIDATION_ERROR'),
+    ...when(endpoint.idempotent, 'INVALID_IDEMPOTENCY_KEY', 'IDEMPOTENCY_KEY_REUSED'),
+    ...when(guarded, 'MISSING_AUTH'),
+    'INVALID_API_KEY',
+    ...when(guarded && endpoint.writes, 'PROJECT_DISABLED'),
+    ...when(path.includes(':'), 'RESOURCE_NOT_FOUND'),
+    ...when(
+      inputSchema !== null,
+      'INVALID_REQUEST_BODY',
+      'PAYLOAD_TOO_LARGE',
+      'UNSUPPORTED_MEDIA_TYPE',
+      'VALIDATION_ERROR',
+    ),
+    'RATE_LIMIT_EXCEEDED',
+    'INTERNAL_SERVER_ERROR',
+    'SERVICE_UNAVAILABLE',
+    ...route.errors,
+  ]
+}
+
+/** The arguments of the field that the query string gives. */
+export const queryArgumentsOf = ({ field, path }: Pick<RestOperation, 'field' | 'path'>) =>
+  field.args.filter(
+    ({ name }) => name !== 'input' && !isHeaderArgument(name) && !path.split('/').includes(`:${name}`),
+  )
+
+/** One kind of failed answer: all of its codes have its status. */
+export type Failure = { status: number; name: string; answer: Answer }
+
+/** The failed answers of an operation by status; the name is the same wherever the codes are. */
+export function failuresOf(operation: RestOperation, headers: Answer['headers']): Failure[] {
+  const codes = [...new Set(errorCodesOf(operation))].toSorted()
+  const short = operation.route.shortErrorFor.length > 0
+  const statuses = new Set(codes.map(statusOf))
+  return [...statuses]
+    .toSorted((a, b) => a - b)
+    .map((status) => {
+      const own = codes.filter((code) => statusOf(code) === status)
+      // A failure of ours keeps the key, so a repeat gets it again.
+      const replayable = operation.endpoint.idempotent && status >= 500
+      return failure(status, own, { short: short && status === 400, replayable }, headers)
+    })
+}
+
+const statusOf = (code: ErrorCode): number => new AppError(code, '').statusCode
+const publicCodeOf = (code: ErrorCode): ErrorCode => toPublicError(new AppError(code, ''), '').code
+
+const pascalCase = (code: string) =>
+  code.toLowerCase().replace(/(^|_)(\w)/g, (_match, _mark, letter: string) => letter.toUpperCase())
+
+type Flags = { short: boolean; replayable: boolean }
+
+function failure(status: number, codes: ErrorCode[], flags: Flags, headers: Answer['headers']): Failure {
+  const { short, replayable } = flags
+  const suffixes = [...(short ? ['ShortError'] : []), ...(replayable ? ['Replay'] : [])]
+  const lines = codes.map((code) => `- \`${publicCodeOf(code)}\`: ${MEANING[code]}`)
+  if (short) lines.push('- A required field is missing: the short body `{ error }`.')
+  const envelope = envelopeOf(status, codes)
+  const schema = short ? { anyOf: [envelope, referenceTo('schemas', 'ShortError')] } : envelope
+  return {
+    status,
+    name: [...codes.map(pascalCase), ...suffixes].join('Or'),
+    answer: {
+      description: lines.join('\n'),
+      headers: {
+        ...headers,
+        ...((status === 429 || status === 503) && { 'Retry-After': referenceTo('headers', 'RetryAfter') }),
+        ...(replayable && { 'Idempotency-Replayed': referenceTo('headers', 'IdempotencyReplayed') }),
+      },
+      content: { 'application/json': { schema } },
+    },
+  }
+}
+
+/** The envelope, with the codes that can be in it. */
+const envelopeOf = (status: number, codes: ErrorCode[]): Schema => ({
+  ...referenceTo('schemas', 'Error'),
+  properties: {
+    error: {
+      ...(status === 422 && { required: ['errors'] }),
+      properties: { code: { enum: codes.map(publicCodeOf) }, statusCode: { const: status } },
+    },
+  },
+})
+
+const text = (description: string): Schema => ({ type: 'string', description })
+
+/** The envelope of errors, and the short form of it. */
+export const ERROR_SCHEMAS: Record<string, Schema> = {
+  Error: {
+    type: 'object',
+    description: 'What every failed request is answered with.',
+    required: ['success', 'error', 'timestamp'],
+    properties: {
+      success: { const: false },
+      error: { $ref: '#/components/schemas/ErrorDetail' },
+      timestamp: { type: 'string', format: 'date-time' },
+    },
+  },
+  ErrorDetail: {
+    type: 'object',
+    description: 'What went wrong.',
+    required: ['code', 'message', 'statusCode', 'requestId'],
+    properties: {
+      code: text('For programs; it stays the same.'),
+      message: text('For people; the wording may change.'),
+      statusCode: { type: 'integer', description: 'The HTTP status.' },
+      requestId: text('Names the request in the logs of the service.'),
+      errors: { type: 'array', items: { $ref: '#/components/schemas/FieldError' } },
+      details: { type: 'object', additionalProperties: true, description: 'More about this code.' },
+      suggestion: text('What to do about it.'),
+    },
+  },
+  FieldError: {
+    type: 'object',
+    description: 'What is wrong with one field.',
+    required: ['field', 'message', 'code'],
+    properties: {
+      field: text('The path of the field, such as `to.0.email`.'),
+      message: text('For people.'),
+      code: {
+        type: 'string',
+        enum: [
+          'required',
+          'invalid_type',
+          'invalid_string',
+          'too_small',
+          'too_big',
+          'invalid_enum_value',
+          'invalid_date',
+          'unrecognized_keys',
+          'reserved_event',
+          'custom',
+        ],
+      },
+      received: text('The type of the value that came.'),
+    },
+  },
+  ShortError: {
+    type: 'object',
+    description: 'What some endpoints answer when a required field is missing.',
+    required: ['error'],
+    properties: { error: text('What is missing.') },
+  },
+}

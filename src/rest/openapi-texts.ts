@@ -1,0 +1,61 @@
+import type { Header, OpenApiDocument, Parameter } from './openapi-types.ts'
+
+/** What is true of every operation. */
+export const INTRODUCTION = `Send \`Authorization: Bearer <key>\` with every request. A project has two keys: the public key (\`pk_…\`) may only track events and can be shipped to browsers; the secret key (\`sk_…\`) does everything else and stays on a server.
+
+Bodies are JSON objects. In a body, fields that are not described are ignored and null stands for a field that is left out. Dates are ISO 8601 in UTC, ids are UUIDs.
+
+\`/v1/\` answers with \`{ success: true, data }\`, everything else with the resource itself. A failed request is answered with the envelope \`Error\`; \`error.code\` is for programs. An unknown path is 404 \`RESOURCE_NOT_FOUND\`, an unknown method of a known path 405 \`METHOD_NOT_ALLOWED\` with \`Allow\`.
+
+Every answer has an \`X-Request-Id\`: the one that the request came with, or a new one.
+
+A project may make a number of requests in a minute, over all endpoints; the \`RateLimit-\` headers say how many are left.`
+
+export const SECURITY_SCHEMES: OpenApiDocument['components']['securitySchemes'] = {
+  publicKey: { type: 'http', scheme: 'bearer', description: 'The public key of the project, pk_…' },
+  secretKey: { type: 'http', scheme: 'bearer', description: 'The secret key of the project, sk_…' },
+}
+
+export const IDEMPOTENCY_PARAMETERS: Record<string, Parameter> = {
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description:
+      'A name of your choice for this request, unique in the project. A second request with it is refused with 409, so that a repeat after a lost answer does nothing twice. A request that failed with 4xx frees its key.',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+  },
+  IdempotencyReplay: {
+    name: 'Idempotency-Replay',
+    in: 'header',
+    required: false,
+    description:
+      'true: a repeat with the same Idempotency-Key and the same body gets the first answer again instead of 409.',
+    schema: { type: 'boolean' },
+  },
+}
+
+const count = (description: string): Header => ({ description, required: false, schema: { type: 'integer' } })
+
+export const HEADERS: Record<string, Header> = {
+  IdempotencyReplayed: {
+    description: 'true when this is the first answer given again.',
+    required: false,
+    schema: { type: 'boolean', const: true },
+  },
+  RateLimitLimit: count(
+    'How many requests the project may make in a minute. On answers to a valid key, unless there is no limit.',
+  ),
+  RateLimitRemaining: count('How many of them are left.'),
+  RateLimitReset: count('Seconds until the count starts again.'),
+  RequestId: {
+    description: 'Names the request in the logs of the service.',
+    required: true,
+    schema: { type: 'string' },
+  },
+  RetryAfter: {
+    description: 'Seconds to wait before trying again.',
+    required: false,
+    schema: { type: 'integer', minimum: 1 },
+  },
+}

@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs'
+import { type GraphQLSchema, isRequiredArgument } from 'graphql'
+import { z } from 'zod'
+import type { Access } from '../access.ts'
+import { ERROR_SCHEMAS, failuresOf, queryArgumentsOf } from './openapi-errors.ts'
+import { componentSchemas, described, inputNameOf, presentSchema, schemaOf } from './openapi-schemas.ts'
+import { HEADERS, IDEMPOTENCY_PARAMETERS, INTRODUCTION, SECURITY_SCHEMES } from './openapi-texts.ts'
+import {
+  type Answer,
+  type Method,
+  type OpenApiDocument,
+  type Operation,
+  type Parameter,
+  type Reference,
+  referenceTo,
+  type Schema,
+} from './openapi-types.ts'
+import { type RestOperation, restOperations } from './operations.ts'
+
+export type OpenApiOptions = { serverUrl: string; trackAcceptsSecretKey: boolean }
+
+/** The description of the REST API, made from the schema: paths in alphabetical order, each kind of thing once. */
+export function openApiDocument(
+  schema: GraphQLSchema,
+  operations: readonly RestOperation[],
+  options: OpenApiOptions,
+): OpenApiDocument {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Mailwright API',
+      version: version(),
+      description: INTRODUCTION,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: options.serverUrl }],
+    tags: tagsOf(operations),
+    paths: pathsOf(operations, options),
+    components: {
+      securitySchemes: SECURITY_SCHEMES,
+      parameters: IDEMPOTENCY_PARAMETERS,
+      headers: HEADERS,
+      responses: failures(operations),
+      schemas: { ...ERROR_SCHEMAS, ...componentSchemas(schema, operations) },
+    },
+  }
+}
+
+function version(): string {
+  const file = new URL('../../package.json', import.meta.url)
+  const { version: number }: { version: string } = JSON.parse(readFileSync(file, 'utf8'))
+  return number
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** The public API first, then the others by name. */
+function tagsOf(operations: readonly RestOperation[]): { name: string }[] {
+  const names = [...new Set(operations.map(({ route }) => route.tag))]
+  const isPublic = (tag: string) =>
+    operations.some(({ path, route }) => route.tag === tag && path.startsWith('/v1/'))
+  const sorted = names.toSorted((a, b) => Number(isPublic(b)) - Number(isPublic(a)) || compare(a, b))
+  return sorted.map((name) => ({ name }))
+}
+
+const METHODS: readonly Method[] = ['get', 'post', 'put', 'patch', 'delete']
+
+function methodOf({ method }: RestOperation): Method {
+  const found = METHODS.find((known) => known.toUpperCase() === method)
+  if (!found) throw new Error(`no such method: ${method}`)
+  return found
+}
+
+function pathsOf(operations: readonly RestOperation[], options: OpenApiOptions): OpenApiDocument['paths'] {
+  const paths: OpenApiDocument['paths'] = {}
+  const sorted = operations.toSorted(
+    (a, b) => compare(a.path, b.path) || METHODS.indexOf(methodOf(a)) - METHODS.indexOf(methodOf(b)),
+  )
+  for (const operation of sorted) {
+    const path = operation.path.replaceAll(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [methodOf(operation)]: operationOf(operation, options) }
+  }
+  return paths
+}
+
+function operationOf(operation: RestOperation, options: OpenApiOptions): Operation {
+  const { fieldName, field, route, endpoint } = operation
+  const description = field.description ?? fieldName
+  const body = bodyOf(operation)
+  return {
+    operationId: fieldName,
+    summary: (/^.*?(?=[.;:](\s|$))/s.exec(description)?.[0] ?? description).trim(),
+    description,
+    tags: [route.tag],
+    security: securityOf(endpoint.access, options),
+    parameters: parametersOf(operation),
+    ...(body && { requestBody: body }),
+    responses: {
+      [route.status]: success(operation),
+      ...Object.fromEntries(
+        failuresOf(operation, COMMON_HEADERS).map(({ status, name }) => [
+          status,
+          referenceTo('responses', name),
+        ]),
+      ),
+    },
+  }
+}
+
+function securityOf(access: Access, { trackAcceptsSecretKey }: OpenApiOptions): Record<string, []>[] {
+  if (access === 'anyone') return []
+  if (access === 'publicKey' && trackAcceptsSecretKey) return [{ publicKey: [] }, { secretKey: [] }]
+  return [{ [access]: [] }]
+}
+
+function parametersOf(operation: RestOperation): (Parameter | Reference)[] {
+  const { field, path, endpoint } = operation
+  const inPath = path.split('/').filter((part) => part.startsWith(':'))
+  return [
+    ...inPath.map((part): Parameter => {
+      const arg = field.args.find(({ name }) => `:${name}` === part)
+      if (!arg) throw new Error(`${field.name} has no argument for ${part} of its path`)
+      const schema = presentSchema(arg.type)
+      return { name: arg.name, in: 'path', required: true, ...described(arg), schema }
+    }),
+    ...queryArgumentsOf(operation).map((arg): Parameter => {
+      const fallback: Schema = arg.defaultValue === undefined ? {} : { default: arg.defaultValue }
+      const schema = { ...presentSchema(arg.type), ...fallback }
+      return { name: arg.name, in: 'query', required: isRequiredArgument(arg), ...described(arg), schema }
+    }),
+    ...(endpoint.idempotent
+      ? Object.keys(IDEMPOTENCY_PARAMETERS).map((name) => referenceTo('parameters', name))
+      : []),
+  ]
+}
+
+function bodyOf(operation: RestOperation): Operation['requestBody'] {
+  const name = inputNameOf(operation)
+  const { inputSchema } = operation
+  if (!inputSchema || !name) return undefined
+  const [example] = z.globalRegistry.get(inputSchema)?.examples ?? []
+  return {
+    required: !inputSchema.safeParse({}).success,
+    content: {
+      'application/json': {
+        schema: referenceTo('schemas', name),
+        ...(example !== undefined && { example }),
+      },
+    },
+  }
+}
+
+const COMMON_HEADERS: Answer['headers'] = {
+  'X-Request-Id': referenceTo('headers', 'RequestId'),
+  'RateLimit-Limit': referenceTo('headers', 'RateLimitLimit'),
+  'RateLimit-Remaining': referenceTo('headers', 'RateLimitRemaining'),
+  'RateLimit-Reset': referenceTo('headers', 'RateLimitReset'),
+}
+
+const SUCCESS: Record<number, string> = {
+  200: 'Done.',
+  201: 'Made.',
+  202: 'Accepted; it is done in the background.',
+  204: 'Done; the answer has no body.',
+}
+
+function success({ field, route, endpoint }: RestOperation): Answer {
+  const data = schemaOf(field.type)
+  const wrapped: Schema = {
+    type: 'object',
+    required: ['success', 'data'],
+    properties: { success: { const: true }, data },
+  }
+  const replayed = { 'Idempotency-Replayed': referenceTo('headers', 'IdempotencyReplayed') }
+  return {
+    description: SUCCESS[route.status] ?? 'Done.',
+    headers: { ...COMMON_HEADERS, ...(endpoint.idempotent && replayed) },
+    ...(route.status !== 204 && {
+      content: { 'application/json': { schema: route.wrapped ? wrapped : data } },
+    }),
+  }
+}
+
+function failures(operations: readonly RestOperation[]): Record<string, Answer> {
+  const all = operations.flatMap((operation) => failuresOf(operation, COMMON_HEADERS))
+  const sorted = all.toSorted((a, b) => a.status - b.status || compare(a.name, b.name))
+  return Object.fromEntries(sorted.map(({ name, answer }) => [name, answer]))
+}
+
+/** The description as openapi.json holds it, with a server that is nobody's. */
+export async function printedOpenApi(schema: GraphQLSchema): Promise<string> {
+  const options = { serverUrl: 'http://127.0.0.1:4000', trackAcceptsSecretKey: false }
+  return `${JSON.stringify(openApiDocument(schema, await restOperations(schema), options), null, 2)}\n`
+}

@@ -1,0 +1,113 @@
+import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { KeyRing } from './access.ts'
+import type { Config } from './config.ts'
+import type { Services } from './ctx.ts'
+import { type Database, openDatabase } from './db/database.ts'
+import { startEmbeddedPostgres } from './db/embedded-postgres.ts'
+import { migrate } from './db/migrate.ts'
+import { isDatabaseUnavailable } from './db/sql.ts'
+import { createQueue, defineQueues } from './queue/queue.ts'
+import { WakeUp } from './queue/wake-up.ts'
+
+export type App = { config: Config; services: Services; stop: () => Promise<void> }
+
+export type Part = { name: string; stop: () => Promise<void> }
+
+export type ServicesOptions = {
+  now?: () => Date
+  /** How long to wait for a database that is not there yet. Default: a minute. */
+  databaseWaitMs?: number
+  /** Whether the job queue is opened, without which nothing can be enqueued. Default: true. */
+  queue?: boolean
+}
+
+const DATABASE_WAIT_MS = 60_000
+const QUEUE_STOP_MS = 10_000
+
+/**
+ * The services alone, without roles: what the CLI works with. Starts the embedded database when no other one
+ * is configured, and brings it up to date.
+ */
+export async function startServices(
+  config: Config,
+  log: Logger,
+  options: ServicesOptions = {},
+): Promise<App> {
+  const { now = () => new Date(), databaseWaitMs = DATABASE_WAIT_MS, queue = true } = options
+  const parts: Part[] = []
+  const stop = () => stopAll(parts, log)
+  try {
+    const server = await startDatabaseServer(config)
+    parts.push({ name: 'postgres', stop: server.stop })
+    await migrateWhenThere(server.url, log, databaseWaitMs)
+    const database = openDatabase(server.url, {
+      poolSize: config.databasePoolSize,
+      pipelines: config.databasePipelines,
+      onError: (error) => log.warn({ err: error }, 'database connection lost'),
+    })
+    parts.push({ name: 'database', stop: () => database.close() })
+    const services = createServices(config, database, log, now)
+    if (queue) await openQueue(services, parts)
+    parts.push({ name: 'wake-up', stop: () => services.wakeUp.close() })
+    return { config, services, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The configured database server, or the embedded one, started or joined. */
+export async function startDatabaseServer(
+  config: Config,
+): Promise<{ url: string; stop: () => Promise<void> }> {
+  if (config.databaseUrl !== null) return { url: config.databaseUrl, stop: async () => {} }
+  return startEmbeddedPostgres({ dataDir: path.join(config.dataDir, 'postgres') })
+}
+
+function createServices(config: Config, database: Database, log: Logger, now: () => Date): Services {
+  return {
+    config,
+    database,
+    boss: createQueue(database, log, config.roles.includes('worker')),
+    keyRing: new KeyRing({ database, now }),
+    log,
+    now,
+    wakeUp: new WakeUp(database, log),
+  }
+}
+
+async function openQueue({ boss }: Services, parts: Part[]): Promise<void> {
+  // Its handlers bring most of the product along, which those who enqueue nothing need not wait for.
+  const { jobs } = await import('./jobs.ts')
+  parts.push({ name: 'queue', stop: () => boss.stop({ graceful: true, timeout: QUEUE_STOP_MS }) })
+  await boss.start()
+  await defineQueues(boss, jobs)
+}
+
+async function migrateWhenThere(url: string, log: Logger, waitMs: number): Promise<void> {
+  const deadline = Date.now() + waitMs
+  for (;;) {
+    try {
+      const { applied } = await migrate(url)
+      if (applied.length > 0) log.info({ applied }, 'database migrated')
+      return
+    } catch (error) {
+      if (!isDatabaseUnavailable(error) || Date.now() >= deadline) throw error
+      log.warn({ err: error }, 'waiting for the database')
+      await pause(1_000)
+    }
+  }
+}
+
+/** In the reverse order of starting, so that nothing loses what it stands on. */
+export async function stopAll(parts: Part[], log: Logger): Promise<void> {
+  for (const part of parts.splice(0).toReversed()) {
+    try {
+      await part.stop()
+    } catch (error) {
+      log.error({ err: error, part: part.name }, 'a part did not stop cleanly')
+    }
+  }
+}

@@ -1,0 +1,243 @@
+import * as assert from 'uvu/assert'
+import { printedOpenApi } from '../../src/rest/openapi.ts'
+import type { OpenApiDocument, Schema } from '../../src/rest/openapi-types.ts'
+import { schema } from '../../src/schema.ts'
+import { scenario } from '../support/scenario.ts'
+import {
+  type Answer,
+  type CallOptions,
+  type Project,
+  type Service,
+  startService,
+} from '../support/service.ts'
+import { checkerOf, type Described, describedFailures, describedOperations } from './openapi-checker.ts'
+import { type Case, FAILING, SUCCEEDING } from './openapi-requests.ts'
+
+/** Small, so that a body over the limit is quickly sent. */
+const ENVIRONMENT = { ROLES: 'http', RATE_LIMIT_PER_MINUTE: '100000', MAX_MESSAGE_MB: '1' }
+const OVER_LIMIT = 4 * 1024 * 1024
+
+const document: OpenApiDocument = JSON.parse(await printedOpenApi(schema))
+const checker = checkerOf(document)
+
+type World = { service: Service; withoutDatabase: Service; disabled: Project; limited: Project }
+
+async function start() {
+  const service = await startService(ENVIRONMENT)
+  const withoutDatabase = await startService(ENVIRONMENT)
+  const stop = async () => {
+    await withoutDatabase.stop()
+    await service.stop()
+  }
+  const disabled = await service.newProject()
+  await service.sql('update projects set disabled = true where id = $1', [disabled.id])
+  const limited = await service.newProject()
+  await service.sql('update projects set rate_limit_per_minute = 1 where id = $1', [limited.id])
+  await withoutDatabase.app.services.database.close()
+  return { service, withoutDatabase, disabled, limited, stop }
+}
+
+const takesPublicKey = ({ operation }: Described) => operation.security.some((one) => 'publicKey' in one)
+
+const keyFor = (described: Described, project: Project): string =>
+  takesPublicKey(described) ? project.public : project.secret
+
+/** Makes the request of a case; `options` win over it. */
+function request(
+  service: Service,
+  described: Described,
+  { params = {}, body, headers = {} }: Case,
+  options: CallOptions & { query?: string } = {},
+): Promise<Answer> {
+  const path = described.path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => {
+    const value = params[name]
+    if (value === undefined) throw new Error(`${described.operation.operationId}: the case lacks ${name}`)
+    return value
+  })
+  return service.call(described.method, `${path}${options.query ?? ''}`, {
+    key: keyFor(described, service.project),
+    ...(body !== undefined && { body }),
+    ...options,
+    headers: { ...headers, ...options.headers },
+  })
+}
+
+async function succeeding(service: Service, { operation }: Described): Promise<Case> {
+  const make = SUCCEEDING[operation.operationId]
+  if (!make) throw new Error(`SUCCEEDING of openapi-requests.ts has no ${operation.operationId}`)
+  return make(service)
+}
+
+type Provoke = (world: World, described: Described, valid: Case) => Promise<Answer>
+
+/** How to get the failures that follow from what kind of operation it is. */
+const PROVOKE: Record<string, Provoke> = {
+  '400 BAD_REQUEST': ({ service }, described, valid) =>
+    request(service, described, valid, {
+      query: `?${queryParameter(described, /integer|boolean/)}=nonsense`,
+    }),
+  '400 INVALID_IDEMPOTENCY_KEY': ({ service }, described, valid) =>
+    request(service, described, valid, { headers: { 'idempotency-key': 'x'.repeat(256) } }),
+  '400 INVALID_REQUEST_BODY': ({ service }, described, valid) =>
+    request(service, described, valid, { body: '{' }),
+  '400 short': ({ service }, described, valid) => request(service, described, valid, { body: {} }),
+  '401 INVALID_API_KEY': ({ service }, described, valid) => {
+    const { project } = service
+    return request(service, described, valid, {
+      key: takesPublicKey(described) ? project.secret : project.public,
+    })
+  },
+  '401 MISSING_AUTH': ({ service }, described, valid) => request(service, described, valid, { key: '' }),
+  '403 PROJECT_DISABLED': ({ service, disabled }, described, valid) =>
+    request(service, described, valid, { key: keyFor(described, disabled) }),
+  '404 RESOURCE_NOT_FOUND': ({ service }, described, { params = {}, ...valid }) =>
+    request(service, described, {
+      ...valid,
+      params: Object.fromEntries(Object.keys(params).map((name) => [name, '%zz'])),
+    }),
+  '409 IDEMPOTENCY_KEY_REUSED': async ({ service }, described, valid) => {
+    const options = { headers: { 'idempotency-key': `reused by ${described.operation.operationId}` } }
+    await request(service, described, valid, options)
+    return request(service, described, valid, options)
+  },
+  '413 PAYLOAD_TOO_LARGE': ({ service }, described, valid) =>
+    request(service, described, valid, { body: { padding: 'x'.repeat(OVER_LIMIT) } }),
+  '415 UNSUPPORTED_MEDIA_TYPE': ({ service }, described, valid) =>
+    request(service, described, valid, { headers: { 'content-type': 'text/plain' } }),
+  '422 VALIDATION_ERROR': ({ service }, described, valid) =>
+    described.operation.requestBody
+      ? request(service, described, valid, { body: wrongTypes(described) })
+      : request(service, described, valid, { query: `?${queryParameter(described, /string/)}=%00` }),
+  '429 RATE_LIMIT_EXCEEDED': async ({ service, limited }, described, valid) => {
+    // A minute may end between the first two.
+    const calls = [1, 2, 3].map(
+      () => () => request(service, described, valid, { key: keyFor(described, limited) }),
+    )
+    let answer = await request(service, described, valid, { key: keyFor(described, limited) })
+    for (const call of calls) if (answer.status !== 429) answer = await call()
+    return answer
+  },
+  '500 INTERNAL_SERVER_ERROR': async ({ service }, described, valid) => {
+    await service.sql('alter table projects rename to projects_elsewhere')
+    try {
+      return await request(service, described, valid)
+    } finally {
+      await service.sql('alter table projects_elsewhere rename to projects')
+    }
+  },
+  '503 SERVICE_UNAVAILABLE': ({ withoutDatabase }, described, valid) =>
+    request(withoutDatabase, described, valid),
+}
+
+function queryParameter({ operation }: Described, type: RegExp): string {
+  for (const parameter of operation.parameters) {
+    if ('in' in parameter && parameter.in === 'query' && type.test(String(parameter.schema.type))) {
+      return parameter.name
+    }
+  }
+  throw new Error(`${operation.operationId} has no query parameter of the type ${type}`)
+}
+
+/** A body in which every field is a number below every limit, or an object where a number is right. */
+function wrongTypes({ operation }: Described): Record<string, unknown> {
+  const name = operation.requestBody?.content['application/json'].schema.$ref?.split('/').at(-1) ?? ''
+  const properties = document.components.schemas[name]?.properties ?? {}
+  const isNumeric = (part: Schema | boolean) => /"(integer|number)"/.test(JSON.stringify(part))
+  return Object.fromEntries(Object.entries(properties).map(([key, part]) => [key, isNumeric(part) ? {} : -1]))
+}
+
+function assertDescribed(described: Described, answer: Answer): void {
+  assert.equal(checker.answer(described, answer), [], `${answer.status} ${answer.text}`)
+}
+
+const codeOf = ({ status, body }: Answer): string =>
+  `${status} ${typeof body?.error === 'string' ? 'short' : body?.error?.code}`
+
+scenario('Answers and their description', start, (test) => {
+  for (const described of describedOperations(document)) {
+    const { operationId } = described.operation
+
+    test(`${operationId} succeeds as described`, async ({ service }) => {
+      const answer = await request(service, described, await succeeding(service, described))
+      assert.ok(answer.status < 300, answer.text)
+      assertDescribed(described, answer)
+      assert.ok(answer.headers.has('ratelimit-remaining'))
+    })
+
+    for (const failure of describedFailures(document, described)) {
+      test(`${operationId} fails as described: ${failure}`, async (world) => {
+        const { service } = world
+        const own = FAILING[`${operationId} ${failure}`]
+        const provoke = PROVOKE[failure]
+        if (!own && !provoke)
+          throw new Error(`FAILING of openapi-requests.ts has no ${operationId} ${failure}`)
+        const answer = own
+          ? await request(service, described, await own(service))
+          : await provoke?.(world, described, await succeeding(service, described))
+        if (!answer) throw new Error('there is no answer')
+        assert.is(codeOf(answer), failure, answer.text)
+        assertDescribed(described, answer)
+        if (answer.status === 429 || answer.status === 503) assert.ok(answer.headers.get('retry-after'))
+      })
+    }
+
+    if (describedFailures(document, described).includes('409 IDEMPOTENCY_KEY_REUSED')) {
+      test(`${operationId} repeats its answer as described`, async ({ service }) => {
+        const valid = await succeeding(service, described)
+        const headers = { 'idempotency-key': `replayed by ${operationId}`, 'idempotency-replay': 'true' }
+        const first = await request(service, described, valid, { headers })
+        const second = await request(service, described, valid, { headers })
+        assert.equal(second.body, first.body)
+        assert.is(second.headers.get('idempotency-replayed'), 'true')
+        assertDescribed(described, second)
+      })
+    }
+  }
+
+  test('every request of the tables belongs to something that is described', () => {
+    const all = describedOperations(document)
+    const operations = all.map(({ operation }) => operation.operationId)
+    const failures = all.flatMap((described) =>
+      describedFailures(document, described).map(
+        (failure) => `${described.operation.operationId} ${failure}`,
+      ),
+    )
+    assert.equal(
+      Object.keys(SUCCEEDING).filter((name) => !operations.includes(name)),
+      [],
+    )
+    assert.equal(
+      Object.keys(FAILING).filter((name) => !failures.includes(name)),
+      [],
+    )
+  })
+
+  test('an answer that is not as described is noticed', async ({ service }) => {
+    const described = describedOperations(document).find(
+      ({ operation }) => operation.operationId === 'domains',
+    )
+    if (!described) throw new Error('there is no operation "domains"')
+    const answer = await request(service, described, await succeeding(service, described))
+    const [domain] = answer.body
+    const { verifiedAt: _removed, ...incomplete } = domain
+    const noticed = (change: Partial<Answer>) => checker.answer(described, { ...answer, ...change }).join()
+    assert.is(noticed({}), '')
+    assert.match(noticed({ body: [{ ...domain, secret: 'x' }] }), /additional properties.*secret/)
+    assert.match(noticed({ body: [incomplete] }), /required property 'verifiedAt'/)
+    assert.match(noticed({ body: [{ ...domain, createdAt: 'today' }] }), /date-time/)
+    assert.match(noticed({ body: [{ ...domain, status: 'GONE' }] }), /allowed values/)
+    assert.match(noticed({ status: 418 }), /418 is not described/)
+    assert.match(
+      noticed({ headers: new Headers({ 'content-type': 'application/json' }) }),
+      /x-request-id is missing/,
+    )
+    const more = new Headers(answer.headers)
+    more.set('x-secret', '1')
+    assert.match(noticed({ headers: more }), /x-secret is not described/)
+    const refused = await request(service, described, await succeeding(service, described), { key: '' })
+    const { error } = refused.body
+    assert.equal(checker.answer(described, refused), [])
+    const other = { ...refused, body: { ...refused.body, error: { ...error, code: 'FORBIDDEN' } } }
+    assert.match(checker.answer(described, other).join(), /code.*allowed values/)
+  })
+})
