@@ -53,7 +53,7 @@ if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
 }
 
 if (process.argv.includes('--schema')) {
-  const { printedSchema } = await import('./src/graphql/print-schema.ts')
+  const { printedSchema } = await import('./src/bin/print-schema.ts')
   writeFileSync(path.join(root, 'schema.graphql'), printedSchema())
   const { printedOpenApi } = await import('./src/rest/openapi.ts')
   const { schema } = await import('./src/schema.ts')

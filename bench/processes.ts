@@ -72,13 +72,24 @@ function procFile(pid: number, name: string): string {
   }
 }
 
+/** Resolves when the service says that it is ready; fails when it ends or takes too long. */
 async function ready(child: ChildProcess): Promise<void> {
   let output = ''
-  const timeout = AbortSignal.timeout(START_TIMEOUT_MS)
-  while (!output.includes('Mailwright is ready')) {
-    if (!child.stdout || child.exitCode !== null) throw new Error(`the service did not start:\n${output}`)
-    const [chunk] = await once(child.stdout, 'data', { signal: timeout })
-    output += String(chunk)
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const fail = () => reject(new Error(`the service did not start:\n${output}`))
+  const timer = setTimeout(fail, START_TIMEOUT_MS)
+  const read = (chunk: Buffer) => {
+    output += chunk.toString()
+    if (output.includes('Mailwright is ready')) resolve()
+  }
+  child.stdout?.on('data', read)
+  child.once('exit', fail)
+  try {
+    await promise
+  } finally {
+    clearTimeout(timer)
+    child.stdout?.off('data', read)
+    child.off('exit', fail)
   }
 }
 

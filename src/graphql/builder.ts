@@ -5,7 +5,7 @@ import type { Ctx } from '../ctx.ts'
 import type PrismaTypes from '../generated/pothos-types.ts'
 import { getDatamodel } from '../generated/pothos-types.ts'
 import type { InputJsonObject, JsonValue } from '../lib/json.ts'
-import './endpoint-plugin.ts'
+import { endpointPlugin } from './endpoint-plugin.ts'
 
 /** Without types of its own: each feature adds its nouns from its own file. */
 export const builder = new SchemaBuilder<{
@@ -21,7 +21,7 @@ export const builder = new SchemaBuilder<{
     Sender: { Input: unknown; Output: unknown }
   }
 }>({
-  plugins: ['endpoint', PrismaPlugin],
+  plugins: [endpointPlugin(), PrismaPlugin],
   defaultFieldNullability: false,
   prisma: {
     client: (ctx) => ctx.services.database.prisma,

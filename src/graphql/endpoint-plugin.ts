@@ -93,4 +93,8 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
   }
 }
 
-SchemaBuilder.registerPlugin('endpoint', EndpointPlugin)
+/** Makes the plugin known to Pothos; the name by which the builder asks for it. */
+export function endpointPlugin(): 'endpoint' {
+  SchemaBuilder.registerPlugin('endpoint', EndpointPlugin)
+  return 'endpoint'
+}

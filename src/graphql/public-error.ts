@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql'
-import { type AppError, badRequest, toPublicError } from '../errors.ts'
+import { AppError, type ErrorCode, toPublicError } from '../errors.ts'
 import { publicCause } from '../unexpected.ts'
 
 /** Messages about a bad argument quote it, however long it is. */
@@ -13,7 +13,15 @@ export function causeOf(error: GraphQLError): unknown {
   let cause: Error = error
   while (cause instanceof GraphQLError && cause.originalError) cause = cause.originalError
   const aboutRequest = !error.path || (cause instanceof GraphQLError && cause.nodes !== undefined)
-  return aboutRequest ? badRequest(error.message.slice(0, MAX_MESSAGE)) : cause
+  if (!aboutRequest) return cause
+  return new AppError(codeOf(error), error.message.slice(0, MAX_MESSAGE))
+}
+
+/** Yoga gives some of its errors a status of the HTTP answer. */
+function codeOf({ extensions: { http } }: GraphQLError): ErrorCode {
+  const status = typeof http === 'object' && http !== null && 'status' in http ? http.status : 400
+  if (status === 403) return 'FORBIDDEN'
+  return status === 405 ? 'METHOD_NOT_ALLOWED' : 'BAD_REQUEST'
 }
 
 /**

@@ -6,8 +6,8 @@ import { hashInput, replayed, withReservation } from '../idempotency.ts'
 import { findUnstorable, MAX_JSON_DEPTH } from '../lib/json.ts'
 import { checkInput } from './check-input.ts'
 import type { Endpoint } from './endpoint-plugin.ts'
+import { inputSchemaOf } from './input-schema.ts'
 import { nameOf } from './rest-route.ts'
-import { inputSchemaOf } from './zod-input.ts'
 
 type Args = { input?: unknown; idempotencyKey?: unknown; idempotencyReplay?: unknown }
 type Resolve = (args: Args, ctx: Ctx) => unknown

@@ -1,12 +1,10 @@
 import type { EnumRef, InputRef } from '@pothos/core'
-import { type GraphQLField, getNamedType, isInputObjectType } from 'graphql'
 import { z } from 'zod'
 import { builder } from './builder.ts'
+import { checkedBy } from './input-schema.ts'
 
 type Enumeration<Value> = EnumRef<SchemaTypesOf<typeof builder>, Value>
 type SchemaTypesOf<B> = B extends PothosSchemaTypes.SchemaBuilder<infer Types> ? Types : never
-
-const EXTENSION = 'checkedBy'
 
 type FieldKind =
   | { type: 'String' | 'Boolean' | 'Int' | 'Float' | NonNullable<z.GlobalMeta['scalar']> }
@@ -30,7 +28,7 @@ export function inputFromZod<Schema extends z.ZodObject>(
     field,
   ])
   const ref = builder.inputType(name, {
-    extensions: { [EXTENSION]: schema },
+    extensions: checkedBy(schema),
     ...describedBy(schema),
     fields: (t) =>
       Object.fromEntries(
@@ -44,14 +42,6 @@ export function inputFromZod<Schema extends z.ZodObject>(
   })
   // The fields are made at run time, so the compiler cannot see that they have the schema's shape.
   return ref as unknown as InputRef<z.output<Schema>>
-}
-
-/** The zod schema that the `input` argument of a root field was made from, if it has one. */
-export function inputSchemaOf(field: Pick<GraphQLField<unknown, unknown>, 'args'>): z.ZodType | null {
-  const input = field.args.find((arg) => arg.name === 'input')
-  const type = input && getNamedType(input.type)
-  const schema = isInputObjectType(type) ? type.extensions[EXTENSION] : null
-  return schema instanceof z.ZodType ? schema : null
 }
 
 const acceptsUndefined = (schema: z.core.$ZodType): boolean => z.safeParse(schema, undefined).success

@@ -46,3 +46,7 @@ export function isEmailAddress(text: string): boolean {
 
 /** The sender's or recipient's domain in ASCII form, by which domains are compared. */
 export const domainOf = (address: string): string => asciiDomain(address.slice(address.lastIndexOf('@') + 1))
+
+/** The address as it stands in an envelope, where a domain is ASCII. */
+export const withAsciiDomain = (address: string): string =>
+  `${address.slice(0, address.lastIndexOf('@'))}@${domainOf(address)}`

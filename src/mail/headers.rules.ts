@@ -4,6 +4,9 @@ const fieldName = /^[\x21-\x39\x3b-\x7e]{1,200}$/
 const replacing =
   /^(?:bcc|cc|from|to|sender|subject|date|message-id|dkim-signature|mime-version|received|return-path|content-.*)$/i
 
+/** The longest subject, in characters: a line of a message (RFC 5322, 2.1.1). */
+export const MAX_SUBJECT = 998
+
 export function isHeaderName(name: string): boolean {
   return fieldName.test(name)
 }

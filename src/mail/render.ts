@@ -1,16 +1,8 @@
 import Mustache from 'mustache'
+import { escapeHtml } from '../lib/html.ts'
 import type { JsonObject } from '../lib/json.ts'
+import { MAX_SUBJECT } from './headers.rules.ts'
 import { parseTemplate, type Token } from './template-parser.ts'
-
-const HTML_ENTITIES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (c) => HTML_ENTITIES[c] ?? c)
 
 const plain = (text: string): string => text
 
@@ -161,9 +153,6 @@ export function renderSubject(template: string, view: View): string {
   const line = lines.length === 1 ? subject : lines.map((part) => part.trim()).join(' ')
   return line.length <= MAX_SUBJECT ? line : line.slice(0, MAX_SUBJECT).replace(/[\ud800-\udbff]$/, '')
 }
-
-/** RFC 5322, 2.1.1. */
-export const MAX_SUBJECT = 998
 
 /** Throws TemplateSyntaxError when the template could not be rendered. */
 export function checkTemplate(template: string): void {

@@ -7,6 +7,8 @@ import type { Metrics } from '../metrics.ts'
 import { DEAD_LETTERS, type Job } from './define-job.ts'
 
 const POLL_SECONDS = 2
+/** How long a job that has failed for good can be looked at and put back. */
+const DEAD_LETTER_SECONDS = 90 * 24 * 3_600
 
 /**
  * The job queue, in the same database. It runs on the shared pool, so that it needs no connections of its own.
@@ -25,7 +27,7 @@ export function createQueue(database: Database, log: Logger, worker: boolean): P
 
 /** Makes the queues of the jobs that are listed, with one queue for the dead letters of all. */
 export async function defineQueues(boss: PgBoss, jobs: readonly Job[]): Promise<void> {
-  await boss.createQueue(DEAD_LETTERS)
+  await boss.createQueue(DEAD_LETTERS, { retentionSeconds: DEAD_LETTER_SECONDS })
   for (const job of jobs) await boss.createQueue(job.name, { ...job.options, deadLetter: DEAD_LETTERS })
 }
 

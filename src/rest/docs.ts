@@ -1,4 +1,4 @@
-import { escapeHtml } from '../mail/render.ts'
+import { escapeHtml } from '../lib/html.ts'
 import { type Direction, type FieldLine, fieldLines, rulesInWords, typeInWords } from './docs-fields.ts'
 import { STYLE } from './docs-style.ts'
 import type { Answer, OpenApiDocument, Operation, Parameter, Reference, Schema } from './openapi-types.ts'

@@ -10,8 +10,8 @@ import {
 import { useSofa } from 'sofa-api'
 import type { z } from 'zod'
 import { type Endpoint, endpointOf } from '../graphql/endpoint-plugin.ts'
+import { inputSchemaOf } from '../graphql/input-schema.ts'
 import type { RestRoute } from '../graphql/rest-route.ts'
-import { inputSchemaOf } from '../graphql/zod-input.ts'
 
 /** An operation of the schema that has a REST route, ready to run. */
 export type RestOperation = {

@@ -14,9 +14,7 @@ async function startWithSmtp() {
   const receiver = { refusing: true }
   const sink = await startSink({
     onRcptTo: (_address, _session, done) =>
-      done(
-        receiver.refusing ? Object.assign(new Error('no such \x1b[31muser'), { responseCode: 550 }) : null,
-      ),
+      done(receiver.refusing ? Object.assign(new Error('no such user'), { responseCode: 550 }) : null),
   })
   const service = await startService({ SMTP_URL: sink.url })
   const { sql } = service
@@ -85,12 +83,13 @@ scenario('cli jobs with mail', startWithSmtp, (test) => {
   })
 
   test('text is for people: what a server answered cannot steer the terminal', async (context) => {
-    const { env, fail, newProject } = context
+    const { env, sql, fail, newProject } = context
     const { id: project, ...rest } = await newProject()
     const id = await fail({ id: project, ...rest })
+    await sql("update emails set error = '550' || chr(27) || '[31m no\nsuch user' where id = $1", [id])
     const { stdout } = await runCli(['jobs', 'dead', '--queue', MAIL, '--project', project], env)
     assert.match(stdout, new RegExp(`^${MAIL} {2}${id}\n {2}project {2}${project}\n {2}to {7}ann@receiver`))
-    assert.match(stdout, /\n {2}failed {3}\d{4}-\S+Z, after 1 attempt\n {2}error .*550/)
+    assert.match(stdout, /\n {2}failed {3}\d{4}-\S+Z, after 1 attempt\n {2}error {4}550 \[31m no such user\n/)
     assert.match(stdout, /\n\n1 dead letter\. "jobs redrive" puts them back\.\n$/)
     assert.not.ok(stdout.includes('\x1b'))
   })
@@ -105,13 +104,15 @@ scenario('cli jobs with mail', startWithSmtp, (test) => {
     )
     assert.equal([code, stderr], [0, ''])
     assert.match(stdout, /^1 dead letter of emails\.deliver was put back, due now\.\n1 left: the content has/)
-    assert.is((await stateOf(sql, emptied)).status, 'FAILED')
     await until('the other one is tried again', async () => {
       const [row] = await sql("select from events where email_id = $1 and name = 'email.failed' offset 1", [
         kept,
       ])
       return row
     })
+    const left = await stateOf(sql, emptied)
+    assert.is(left.status, 'FAILED')
+    assert.match(left.error, /550/)
     const named = await runCli(['jobs', 'redrive', '--queue', MAIL, '--id', emptied], env)
     assert.is(named.code, 1)
     assert.match(named.stderr, /^error: 1 could not be put back: the content has been removed/)
@@ -189,10 +190,13 @@ scenario('cli jobs', startIdle, (test) => {
     await listener.connect()
     try {
       await listener.query('listen mailwright_mail')
-      const woken = new Promise((resolve) => listener.once('notification', resolve))
+      let woken = false
+      listener.once('notification', () => {
+        woken = true
+      })
       const done = await runJson(['jobs', 'redrive', '--queue', MAIL, '--project', mine.id], env)
       assert.equal(done, { queue: MAIL, redriven: 2_500, left: 0, notFailed: [] })
-      await woken
+      await until('the workers are woken', () => woken)
     } finally {
       await listener.end()
     }

@@ -89,7 +89,7 @@ scenario('cli project', start, (test) => {
     assert.is(refused.body.error.code, 'PROJECT_DISABLED')
     assert.equal(refused.body.error.details, { reason: 'Too many bounces' })
     const { stdout } = await runCli(['project', 'enable', '--project', id], env)
-    assert.is(stdout, `The project ${id} is enabled\n`)
+    assert.is(stdout, `The project ${id} is enabled.\n`)
     assert.is((await send()).status, 200)
   })
 

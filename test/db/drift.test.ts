@@ -13,6 +13,7 @@ const HAND_WRITTEN = [
   'constraint contacts.contacts_email_normal',
   'function abort_statement',
   'index emails_due',
+  'index emails_failed',
   'index emails_sending',
   'index workflow_executions_active',
   'index workflow_executions_waiting',

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import Mustache from 'mustache'
 import * as assert from 'uvu/assert'
+import { escapeHtml } from '../../src/lib/html.ts'
 import type { JsonObject } from '../../src/lib/json.ts'
+import { MAX_SUBJECT } from '../../src/mail/headers.rules.ts'
 import {
   checkTemplate,
-  escapeHtml,
-  MAX_SUBJECT,
   RenderBudget,
   RenderedTooLarge,
   renderHtml,

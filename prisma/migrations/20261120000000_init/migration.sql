@@ -751,6 +751,8 @@ ALTER TABLE "contacts" ADD CONSTRAINT "contacts_data_size" CHECK (octet_length("
 -- The delivery queue: mail that waits, by project and time, and mail that a worker holds.
 CREATE INDEX "emails_due" ON "emails" ("project_id", "due_at", "id") WHERE "status" = 'PENDING';
 CREATE INDEX "emails_sending" ON "emails" ("lease_until") WHERE "status" = 'SENDING';
+-- Mail that was given up, for those who look after it.
+CREATE INDEX "emails_failed" ON "emails" ("project_id", "id") WHERE "status" = 'FAILED';
 
 -- One active execution of a workflow per contact at a time.
 CREATE UNIQUE INDEX "workflow_executions_active" ON "workflow_executions" ("project_id", "workflow_id", "contact_id")

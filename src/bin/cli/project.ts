@@ -126,6 +126,6 @@ async function setDisabled(services: Services, id: string, reason: string | null
   if (reason === null) services.wakeUp.notify()
   return {
     json: { id, disabled: reason !== null, disabledReason: reason },
-    text: `The project ${id} is ${reason === null ? 'enabled' : `disabled: ${oneLine(reason)}`}`,
+    text: `The project ${id} is ${reason === null ? 'enabled.' : `disabled: ${oneLine(reason)}`}`,
   }
 }

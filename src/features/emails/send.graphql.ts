@@ -1,7 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
 import { post } from '../../graphql/rest-route.ts'
 import { inputFromZod } from '../../graphql/zod-input.ts'
-import { RECIPIENTS_JSON, SENDER_JSON } from './recipients.ts'
+import { RECIPIENTS_JSON, SENDER_JSON } from './recipients.rules.ts'
 import { sendInput } from './send.rules.ts'
 import { type SendResult, type SentEmail, sendEmail } from './send.ts'
 

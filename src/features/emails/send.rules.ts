@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { email, HAS_CONTROL, id, jsonObject, line, optional } from '../../lib/fields.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
-import { MAX_SUBJECT } from '../../mail/render.ts'
+import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
 import { contactData } from '../contacts/contact-data.rules.ts'
-import { recipients, sender } from './recipients.ts'
+import { recipients, sender } from './recipients.rules.ts'
 
 /** Headers that belong to the envelope or to the message's structure; a custom one must not replace them. */
 const RESERVED_HEADER =

@@ -18,7 +18,7 @@ import { assertSyntax } from '../templates/syntax.ts'
 import { type AttachmentFile, assertMessageSize, readAttachments } from './attachments.ts'
 import { type Composed, compose } from './compose.ts'
 import { messageIdOf } from './message-id.ts'
-import type { NamedAddress, Sender } from './recipients.ts'
+import type { NamedAddress, Sender } from './recipients.rules.ts'
 import { headerList, type SendInput } from './send.rules.ts'
 import { type SendContext, sendContextOfMany, sendContextOfOne, storeSend } from './send.sql.ts'
 

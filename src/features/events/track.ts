@@ -7,7 +7,7 @@ import { email, optional } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
 import { contactData, MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
 import { isReservedEvent, MAX_EVENT_NAME } from './events.rules.ts'
-import { track, trackOnce } from './track.sql.ts'
+import { type TrackRow, track, trackOnce } from './track.sql.ts'
 
 export const trackInput = z
   .object({
@@ -50,7 +50,7 @@ export async function trackEvent(ctx: Ctx, input: TrackInput): Promise<TrackResu
       ? ctx.sql(trackOnce, [...values, held.key, held.holder, held.bodyHash, now.toISOString()])
       : ctx.sql(track, values)
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const [row] = await run().catch(rethrowTooLarge)
+    const [row] = await run().catch(afterFailure)
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
     if (row.contactId) return { contact: row.contactId, event: eventId, timestamp: now }
   }
@@ -83,6 +83,8 @@ const dataTooLarge = () =>
     `must not take more than ${MAX_DATA_BYTES} bytes, together with what the contact has`,
   )
 
-function rethrowTooLarge(error: unknown): never {
+/** Without a contact the statement is run again: this one was deleted by another request meanwhile. */
+function afterFailure(error: unknown): TrackRow[] {
+  if (violates(error, 'events_project_id_contact_id_fkey')) return [{ admitted: true, contactId: null }]
   throw violates(error, 'contacts_data_size') ? dataTooLarge() : error
 }

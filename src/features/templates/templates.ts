@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { notFound } from '../../errors.ts'
 import type { Template } from '../../generated/prisma/client.ts'
+import { withAsciiDomain } from '../../lib/email-address.ts'
 import { email, line, optional } from '../../lib/fields.ts'
 import { isId, newId } from '../../lib/ids.ts'
-import { MAX_SUBJECT } from '../../mail/render.ts'
+import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
-import { withAsciiDomain } from '../emails/recipients.ts'
 import { assertSyntax } from './syntax.ts'
 
 const MAX_BODY = 1_000_000

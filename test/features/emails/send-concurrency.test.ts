@@ -1,8 +1,8 @@
-import pg from 'pg'
 import * as assert from 'uvu/assert'
 import { readLinkToken } from '../../../src/features/contacts/subscription-links.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Answer, type Body, type Service, startService, until } from '../../support/service.ts'
+import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
+import { whileHeld } from '../../support/while-held.ts'
 import { send, sent } from './send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
@@ -23,32 +23,6 @@ const emailsOf = ({ sql }: Service, address: string) =>
     `select e.*, c.html from emails e join email_contents c on c.email_id = e.id where e.to_email = $1`,
     [address],
   )
-
-/** Runs the work while another transaction holds what it needs; that one commits once the work waits for it. */
-async function whileHeld<Result>(
-  { databaseUrl, sql }: Service,
-  held: string,
-  values: unknown[],
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
-  try {
-    await client.query('begin')
-    await client.query(held, values)
-    const result = work()
-    await until('the work waits', async () => {
-      const [row] = await sql(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-      return row
-    })
-    await client.query('commit')
-    return await result
-  } finally {
-    await client.end()
-  }
-}
 
 scenario('Sends at the same time', start, (test) => {
   test('to one new address make one contact, and every link is for that contact', async (service) => {

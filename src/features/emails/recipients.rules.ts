@@ -1,6 +1,6 @@
 import addressparser from 'nodemailer/lib/addressparser/index.js'
 import { z } from 'zod'
-import { asciiDomain, isEmailAddress, normalizeEmail } from '../../lib/email-address.ts'
+import { isEmailAddress, normalizeEmail, withAsciiDomain } from '../../lib/email-address.ts'
 import { HAS_CONTROL } from '../../lib/fields.ts'
 import { isJsonObject } from '../../lib/json.ts'
 
@@ -134,9 +134,4 @@ export const SENDER_JSON = { anyOf: [{ type: 'string', minLength: 1 }, ADDRESS_J
 /** The JSON Schema of `recipients`. */
 export const RECIPIENTS_JSON = {
   anyOf: [...SENDER_JSON.anyOf, { type: 'array', items: SENDER_JSON, minItems: 1, maxItems: MAX_RECIPIENTS }],
-}
-
-export const withAsciiDomain = (email: string): string => {
-  const at = email.lastIndexOf('@')
-  return `${email.slice(0, at)}@${asciiDomain(email.slice(at + 1))}`
 }

@@ -1,0 +1,243 @@
+import * as assert from 'uvu/assert'
+import { nothingShared, scenario } from './support/scenario.ts'
+import { filesOf, type Import, importsOfSources, textOf } from './support/sources.ts'
+
+/** What a file is, by its place and its suffix. */
+type Role =
+  | 'bin'
+  | 'app'
+  | 'services.ts'
+  | 'lists'
+  | 'kernel'
+  | 'lib'
+  | 'rules'
+  | 'generated'
+  | 'db'
+  | 'queue'
+  | 'mail'
+  | 'http'
+  | 'graphql'
+  | 'rest'
+  | 'feature graphql'
+  | 'feature http'
+  | 'feature job'
+  | 'feature service'
+  | 'feature sql'
+
+/** Lists of what a feature adds to the whole: fields, jobs, raw routes. */
+const LISTS = ['schema.ts', 'jobs.ts', 'http.ts']
+
+function roleOf(file: string): Role {
+  if (file.endsWith('.rules.ts')) return 'rules'
+  const [folder = '', ...rest] = file.split('/')
+  if (folder === 'features') return featureRoleOf(file)
+  if (rest.length > 0) return folder as Role
+  if (LISTS.includes(file)) return 'lists'
+  return file === 'app.ts' ? 'app' : file === 'services.ts' ? 'services.ts' : 'kernel'
+}
+
+function featureRoleOf(file: string): Role {
+  const suffix = /\.(graphql|http|job|sql)\.ts$/.exec(file)?.[1]
+  return suffix ? (`feature ${suffix}` as Role) : 'feature service'
+}
+
+/** Whom each may import at run time, besides its own kind and lib. Types may be imported from anywhere. */
+const MAY_IMPORT: Record<Role, Role[]> = {
+  lib: [],
+  rules: [],
+  generated: [],
+  db: ['generated'],
+  kernel: ['db'],
+  queue: ['kernel', 'db'],
+  mail: ['rules'],
+  http: ['kernel'],
+  graphql: ['kernel', 'http', 'generated'],
+  rest: ['kernel', 'http', 'graphql'],
+  'feature sql': ['db', 'kernel'],
+  'feature service': ['kernel', 'db', 'rules', 'feature sql'],
+  'feature graphql': ['graphql', 'feature service', 'rules'],
+  'feature job': ['queue', 'kernel', 'feature service', 'feature sql', 'rules'],
+  'feature http': ['http', 'kernel', 'feature service', 'rules'],
+  lists: ['graphql', 'queue', 'feature graphql', 'feature job', 'feature http'],
+  'services.ts': ['kernel', 'db', 'queue', 'lists'],
+  app: [
+    'services.ts',
+    'kernel',
+    'lists',
+    'db',
+    'queue',
+    'mail',
+    'http',
+    'graphql',
+    'rest',
+    'feature service',
+  ],
+  bin: ['app', 'services.ts', 'kernel', 'lists', 'db', 'queue', 'feature service', 'rules'],
+}
+
+/** Imports that break a rule, and why that is better than keeping it. */
+const EXCEPTIONS: Record<string, string> = {
+  'features/operations/health.http.ts > db/migrate.ts': 'readiness is about the migrations themselves',
+  'features/emails/compose.ts > mail/render.ts':
+    'rendering is pure; the provider is what services must not know',
+  'features/emails/send.ts > mail/render.ts': 'the same',
+  'features/templates/syntax.ts > mail/render.ts': 'the same',
+  'features/templates/syntax.ts > mail/template-parser.ts': 'the same',
+}
+
+/** The statements and rules of another feature that are imported all the same, and why. */
+const SHARED: Record<string, string> = {
+  'features/contacts/upsert-contact.sql.ts':
+    'the one way to make or merge a contact is a part of the one statement that sends or tracks',
+  'features/contacts/contact-data.rules.ts': 'what a data input means is one pure rule for every door',
+  'features/domains/dns-records.rules.ts': 'the CLI prints the records that the API answers with',
+}
+
+const nameOf = ({ from, to }: Import) => `${from} > ${to}`
+const folderOf = (file: string) =>
+  file
+    .split('/')
+    .slice(0, file.startsWith('features/') ? 2 : 1)
+    .join('/')
+
+function breaksLayers({ from, to, typeOnly }: Import): boolean {
+  const [source, target] = [roleOf(from), roleOf(to)]
+  const pure = source === 'lib' || source === 'rules'
+  if (typeOnly && !pure) return false
+  return target !== source && target !== 'lib' && !MAY_IMPORT[source].includes(target)
+}
+
+/** Of another feature only the service may be imported: not its statements, its rules or its doors. */
+function reachesIntoFeature({ from, to }: Import): boolean {
+  if (!to.startsWith('features/') || folderOf(from) === folderOf(to) || LISTS.includes(from)) return false
+  return /\.(sql|rules|graphql|http|job)\.ts$/.test(to)
+}
+
+scenario('The sources', nothingShared, (test) => {
+  const imports = importsOfSources()
+
+  test('are found, with their imports', () => {
+    assert.ok(imports.length > 300)
+    assert.ok(imports.some((found) => nameOf(found) === 'features/events/track.ts > ctx.ts'))
+    assert.ok(imports.some(({ typeOnly, to }) => typeOnly && to === 'ctx.ts'))
+    for (const { from } of imports) assert.ok(roleOf(from) in MAY_IMPORT, `${from} has a role`)
+  })
+
+  test('import one way', () => {
+    const broken = imports.filter(breaksLayers).map(nameOf)
+    assert.equal(
+      broken.filter((name) => !(name in EXCEPTIONS)),
+      [],
+    )
+    assert.equal(
+      Object.keys(EXCEPTIONS).filter((name) => !broken.includes(name)),
+      [],
+      'exceptions that nobody needs any more',
+    )
+  })
+
+  test('use nothing of another feature but its service', () => {
+    const reached = imports.filter(reachesIntoFeature)
+    assert.equal(reached.filter(({ to }) => !(to in SHARED)).map(nameOf), [])
+    assert.equal(
+      Object.keys(SHARED).filter((file) => !reached.some(({ to }) => to === file)),
+      [],
+      'exceptions that nobody needs any more',
+    )
+  })
+
+  test('have no cycles, between folders or between files', () => {
+    for (const nodeOf of [groupOf, (file: string) => file]) {
+      const targets = new Map<string, Set<string>>()
+      for (const { from, to, typeOnly, dynamic } of imports) {
+        const [source, target] = [nodeOf(from), nodeOf(to)]
+        if (typeOnly || dynamic || source === target) continue
+        targets.set(source, (targets.get(source) ?? new Set()).add(target))
+      }
+      assert.ok(targets.size > 15)
+      assert.is(cycleIn(targets), null)
+    }
+  })
+
+  test('import nothing for its side effects but the operations', () => {
+    const bare = imports.filter((found) => found.bare)
+    assert.ok(bare.length > 0)
+    assert.equal(
+      bare.filter(({ from, to }) => from !== 'schema.ts' || !to.endsWith('.graphql.ts')).map(nameOf),
+      [],
+    )
+  })
+
+  test('list every feature file that adds to the whole', () => {
+    for (const [suffix, list] of [
+      ['graphql', 'schema.ts'],
+      ['http', 'http.ts'],
+      ['job', 'jobs.ts'],
+    ]) {
+      const listed = imports.filter(({ from }) => from === list).map(({ to }) => `src/${to}`)
+      for (const file of filesOf(`src/features/**/*.${suffix}.ts`)) assert.ok(listed.includes(file), file)
+    }
+  })
+
+  test('read the environment in one place', () => {
+    const readers = filesOf('src/**/*.ts').filter((file) => /\bprocess\s*(\.|\[.)env\b/.test(textOf(file)))
+    assert.equal(readers, ['src/config.ts'])
+  })
+
+  test('have at most 300 lines a file', () => {
+    const long = filesOf('src/**/*.ts').filter((file) => textOf(file).trimEnd().split('\n').length > 300)
+    assert.equal(long, [])
+  })
+
+  test('do not switch the compiler off', () => {
+    const ANY = /(:|<|\bas|\||,|=)\s*any\b\s*(\[|>|\)|,|;|=|\||$)|@ts-(ignore|nocheck|expect-error)/m
+    assert.match('const x: any = 1', ANY)
+    assert.match('(x as any)', ANY)
+    assert.match('Map<string, any>', ANY)
+    assert.equal(
+      filesOf('src/**/*.ts').filter((file) => ANY.test(withoutComments(textOf(file)))),
+      [],
+    )
+  })
+})
+
+/** Top-level files are groups of their own, but the kernel is one. */
+function groupOf(file: string): string {
+  return roleOf(file) === 'kernel' ? 'kernel' : folderOf(file)
+}
+
+const withoutComments = (text: string) =>
+  text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/ .*$/gm, '')
+
+/** The first cycle that is found, as a path; null when there is none. */
+function cycleIn(targets: Map<string, Set<string>>): string | null {
+  const done = new Set<string>()
+  const visit = (node: string, trail: string[]): string | null => {
+    if (trail.includes(node)) return [...trail.slice(trail.indexOf(node)), node].join(' > ')
+    if (done.has(node)) return null
+    for (const target of targets.get(node) ?? []) {
+      const cycle = visit(target, [...trail, node])
+      if (cycle) return cycle
+    }
+    done.add(node)
+    return null
+  }
+  for (const node of targets.keys()) {
+    const cycle = visit(node, [])
+    if (cycle) return cycle
+  }
+  return null
+}
+
+scenario('The tests', nothingShared, (test) => {
+  test('all run through scenario()', () => {
+    const files = filesOf('test/**/*.test.ts')
+    assert.ok(files.length > 20)
+    for (const file of files) {
+      const text = textOf(file)
+      assert.match(text, /^scenario\(/m, file)
+      assert.not.match(text, /^import .* from 'uvu'$/m, file)
+      assert.not.match(text, /\.(only|skip)\(/, file)
+    }
+  })
+})

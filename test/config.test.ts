@@ -1,0 +1,175 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import * as assert from 'uvu/assert'
+import { ConfigurationError, loadConfig } from '../src/config.ts'
+import { scenario } from './support/scenario.ts'
+
+const SECRET = '3f1c9b7ad2e84650b1c7f09e6a5d8234'
+
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  JWT_SECRET: SECRET,
+  DATABASE_URL: 'postgres://mail:pw@db.example/mail',
+  API_URL: 'https://mail.example',
+  SMTP_URL: 'smtps://user:pw@smtp.example:465',
+}
+
+/** A directory of its own, because development keeps a secret in DATA_DIR. */
+function startDirectory() {
+  const directory = mkdtempSync(path.join(tmpdir(), 'mailwright-config-'))
+  return {
+    directory,
+    load: (env: Record<string, string>) => loadConfig({ DATA_DIR: directory, ...env }),
+    stop: () => rmSync(directory, { recursive: true, force: true }),
+  }
+}
+
+/** What a refused configuration says, a line per variable. */
+function problemsOf(load: () => unknown): string[] {
+  try {
+    load()
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message.split('\n')
+    throw error
+  }
+  throw new Error('the configuration was taken')
+}
+
+const namesOf = (problems: string[]) => problems.map((line) => line.split(':')[0]).toSorted()
+
+scenario('The configuration', startDirectory, (test) => {
+  test('has a default for everything', ({ load, directory }) => {
+    const config = load({})
+    assert.is(config.environment, 'development')
+    assert.is(config.host, '127.0.0.1')
+    assert.is(config.port, 4000)
+    assert.is(config.apiUrl, 'http://127.0.0.1:4000')
+    assert.is(config.databaseUrl, null)
+    assert.equal(config.roles, ['http', 'worker'])
+    assert.equal(config.mail, { provider: 'mailbox', directory: path.join(directory, 'mailbox') })
+    assert.is(config.rateLimitPerMinute, 1000)
+    assert.is(config.sendRatePerSecond, 50)
+    assert.is(config.idempotencyTtlHours, 24)
+    assert.is(config.trackAcceptsSecretKey, false)
+    assert.is(config.maxAttachments, 10)
+    assert.is(config.maxAttachmentBytes, 10 * 1024 * 1024)
+    assert.is(config.maxMessageBytes, 40 * 1024 * 1024)
+    assert.ok(Object.isFrozen(config))
+  })
+
+  test('takes an empty variable for one that is not set', ({ load }) => {
+    const names = [
+      'NODE_ENV',
+      'PORT',
+      'HOST',
+      'DATABASE_URL',
+      'DATABASE_POOL_SIZE',
+      'ROLES',
+      'API_URL',
+      'DASHBOARD_URL',
+      'JWT_SECRET',
+      'ENCRYPTION_SECRET',
+      'MAIL_PROVIDER',
+      'SMTP_URL',
+      'MAILGUN_API_KEY',
+      'MAILGUN_URL',
+      'RATE_LIMIT_PER_MINUTE',
+      'PROJECT_SEND_RATE_PER_SECOND',
+      'IDEMPOTENCY_TTL_HOURS',
+      'TRACK_ACCEPTS_SECRET_KEY',
+      'METRICS_TOKEN',
+      'LOG_LEVEL',
+    ]
+    assert.equal(load(Object.fromEntries(names.map((name) => [name, '']))), load({}))
+    const problems = problemsOf(() => load({ ...PRODUCTION, JWT_SECRET: '', API_URL: '' }))
+    assert.equal(namesOf(problems), ['API_URL', 'JWT_SECRET'])
+  })
+
+  test('names every bad variable in one message, without its value', ({ load }) => {
+    const bad = {
+      NODE_ENV: 'staging-value',
+      PORT: '70000',
+      DATABASE_URL: 'mysql://user:hunter2@db/mail',
+      DATABASE_POOL_SIZE: '1.5',
+      ROLES: 'http,cron-value',
+      API_URL: 'mail.example',
+      DASHBOARD_URL: 'javascript:alert(1)',
+      JWT_SECRET: 'hunter2',
+      ENCRYPTION_SECRET: 'hunter2',
+      MAIL_PROVIDER: 'pigeon-value',
+      SMTP_URL: 'https://user:hunter2@smtp.example',
+      MAILGUN_URL: 'ftp://mailgun.example',
+      RATE_LIMIT_PER_MINUTE: '-1',
+      PROJECT_SEND_RATE_PER_SECOND: 'many-value',
+      IDEMPOTENCY_TTL_HOURS: '0',
+      EMAIL_BODY_RETENTION_DAYS: '0',
+      MAX_ATTACHMENTS: '-1',
+      MAX_ATTACHMENT_MB: 'x-value',
+      MAX_MESSAGE_MB: '0',
+      TRACK_ACCEPTS_SECRET_KEY: 'yes-value',
+      METRICS_TOKEN: 'hunter2',
+      LOG_LEVEL: 'loud-value',
+    }
+    const problems = problemsOf(() => load(bad))
+    assert.equal(
+      [...new Set(namesOf(problems).map((name) => name?.split('.')[0]))].toSorted(),
+      Object.keys(bad).toSorted(),
+    )
+    assert.not.match(problems.join('\n'), /hunter2|-value|mysql/)
+  })
+
+  test('tells what is bad and what is missing at the same time', ({ load }) => {
+    const problems = problemsOf(() => load({ NODE_ENV: 'production', PORT: 'x' }))
+    assert.equal(namesOf(problems), ['API_URL', 'DATABASE_URL', 'JWT_SECRET', 'MAIL_PROVIDER', 'PORT'])
+  })
+
+  test('refuses weak secrets in production', ({ load }) => {
+    for (const [name, value] of [
+      ['JWT_SECRET', 'short'],
+      ['JWT_SECRET', 'x'.repeat(64)],
+      ['JWT_SECRET', '0101'.repeat(16)],
+      ['ENCRYPTION_SECRET', SECRET.slice(1)],
+      ['ENCRYPTION_SECRET', 'abab'.repeat(16)],
+      ['METRICS_TOKEN', '12345'],
+    ] as const) {
+      const names = namesOf(problemsOf(() => load({ ...PRODUCTION, [name]: value })))
+      assert.equal([...new Set(names)], [name])
+    }
+  })
+
+  test('takes a mailbox in production only when it is asked for', ({ load }) => {
+    const { SMTP_URL: _without, ...rest } = PRODUCTION
+    assert.equal(namesOf(problemsOf(() => load(rest))), ['MAIL_PROVIDER'])
+    assert.is(load({ ...rest, MAIL_PROVIDER: 'mailbox' }).mail.provider, 'mailbox')
+    assert.is(load(PRODUCTION).mail.provider, 'smtp')
+    assert.is(load(PRODUCTION).host, '0.0.0.0')
+  })
+
+  test('chooses the provider by what is configured', ({ load }) => {
+    const SMTP_URL = 'smtp://127.0.0.1:2525'
+    assert.equal(load({ SMTP_URL }).mail, { provider: 'smtp', url: SMTP_URL, connections: 10 })
+    const both = load({ SMTP_URL, MAILGUN_API_KEY: 'key', MAILGUN_URL: 'http://127.0.0.1:9/' })
+    assert.equal(both.mail, { provider: 'mailgun', apiKey: 'key', url: 'http://127.0.0.1:9' })
+    assert.is(load({ SMTP_URL, MAILGUN_API_KEY: 'key', MAIL_PROVIDER: 'smtp' }).mail.provider, 'smtp')
+    assert.equal(namesOf(problemsOf(() => load({ MAIL_PROVIDER: 'smtp' }))), ['SMTP_URL'])
+    assert.equal(namesOf(problemsOf(() => load({ MAIL_PROVIDER: 'mailgun' }))), ['MAILGUN_API_KEY'])
+  })
+
+  test('keeps a random secret of development, for this user only', ({ load, directory }) => {
+    const file = path.join(directory, 'secret')
+    const { encryptionSecret } = load({})
+    assert.match(encryptionSecret, /^[0-9a-f]{64}$/)
+    assert.is(readFileSync(file, 'utf8'), encryptionSecret)
+    assert.is(statSync(file).mode & 0o777, 0o600)
+    assert.is(load({}).encryptionSecret, encryptionSecret)
+    assert.is(load({ JWT_SECRET: SECRET }).encryptionSecret, SECRET)
+    assert.is(load({ JWT_SECRET: SECRET, ENCRYPTION_SECRET: `${SECRET}x` }).encryptionSecret, `${SECRET}x`)
+  })
+
+  test('reads lists and addresses as people write them', ({ load }) => {
+    assert.equal(load({ ROLES: ' worker , ' }).roles, ['worker'])
+    assert.equal(namesOf(problemsOf(() => load({ ROLES: ',' }))), ['ROLES'])
+    assert.is(load({ API_URL: 'https://mail.example/base//' }).apiUrl, 'https://mail.example/base')
+  })
+})

@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import * as assert from 'uvu/assert'
+import { purgeExpired } from '../../../src/features/operations/purge-expired.job.ts'
+import { HOUR, MINUTE } from '../../support/clock.ts'
+import { scenario } from '../../support/scenario.ts'
+import { type Service, startService, until } from '../../support/service.ts'
+
+const DAY = 24 * HOUR
+
+const purge = (service: Service) => purgeExpired.handle(service.ctx(), {})
+
+/** Accepts a message with a file, and waits until it has been handed over. */
+async function sendWithFile(service: Service): Promise<string> {
+  const { call, project, sql } = service
+  const answer = await call('POST', '/v1/send', {
+    key: project.secret,
+    body: {
+      to: 'ada@example.org',
+      from: `a@${project.domain}`,
+      subject: 'Hello',
+      body: '<p>Hello</p>',
+      attachments: [{ filename: 'a.txt', content: 'YQ==', contentType: 'text/plain' }],
+    },
+  })
+  const id = answer.body.data.emails[0].email
+  await until('the mail to be sent', async () => {
+    const [email] = await sql('select status from emails where id = $1', [id])
+    return email?.status === 'SENT'
+  })
+  return id
+}
+
+/** How many bodies and files there are. */
+async function kept({ sql }: Service): Promise<{ bodies: number; files: number }> {
+  const [bodies, files] = await Promise.all([
+    sql('select from email_contents'),
+    sql('select from email_attachments'),
+  ])
+  return { bodies: bodies.length, files: files.length }
+}
+
+scenario('The hourly purge', startService, (test) => {
+  test('removes idempotency keys after 24 hours, of all projects, however many', async (service) => {
+    const { sql, clock, project, newProject, call } = service
+    const other = await newProject()
+    const insert = (projectId: string, prefix: string, count: number, age: number) =>
+      sql(
+        `insert into idempotency_keys (project_id, key, holder, request, status_code, created_at)
+         select $1, $2 || n, $3, 'POST /v1/track', 200, $4 from generate_series(1, $5::int) n`,
+        [projectId, prefix, randomUUID(), new Date(clock.now().getTime() - age), count],
+      )
+    await insert(project.id, 'old-', 2_500, 24 * HOUR + MINUTE)
+    await insert(other.id, 'old-', 3, 48 * HOUR)
+    await insert(project.id, 'new-', 5, 24 * HOUR - MINUTE)
+    await purge(service)
+    const left = await sql<{ key: string }>('select key from idempotency_keys order by key')
+    assert.equal(
+      left.map(({ key }) => key),
+      ['new-1', 'new-2', 'new-3', 'new-4', 'new-5'],
+    )
+    const repeat = await call('POST', '/v1/track', {
+      key: project.public,
+      headers: { 'idempotency-key': 'new-1' },
+      body: { email: 'a@example.org', event: 'e' },
+    })
+    assert.is(repeat.status, 409)
+  })
+
+  test('removes bodies and files of finished mail after 90 days, and keeps the mail', async (service) => {
+    const { sql, clock, graphql, project } = service
+    const id = await sendWithFile(service)
+    clock.advance(90 * DAY - MINUTE)
+    await purge(service)
+    assert.equal(await kept(service), { bodies: 1, files: 1 })
+    const recent = await sendWithFile(service)
+    clock.advance(2 * MINUTE)
+    await purge(service)
+    assert.equal(await kept(service), { bodies: 1, files: 1 })
+    const read = async (email: string) =>
+      (await graphql(`{ email(id: "${email}") { status body } }`, {}, { key: project.secret })).body.data
+        .email
+    assert.equal(await read(id), { status: 'SENT', body: null })
+    assert.equal(await read(recent), { status: 'SENT', body: '<p>Hello</p>' })
+    await sql('delete from email_contents')
+    await sql('delete from email_attachments')
+  })
+
+  test('keeps what waiting mail needs, however old it is', async (service) => {
+    const { sql, clock } = service
+    const id = await sendWithFile(service)
+    await sql(`update emails set status = 'PENDING', due_at = '9999-01-01' where id = $1`, [id])
+    clock.advance(365 * DAY)
+    await purge(service)
+    assert.equal(await kept(service), { bodies: 1, files: 1 })
+    await sql(`update emails set status = 'CANCELLED' where id = $1`, [id])
+    await purge(service)
+    assert.equal(await kept(service), { bodies: 0, files: 0 })
+  })
+
+  test('is scheduled, and runs from the queue', async (service) => {
+    const { sql, clock, project, app } = service
+    const [schedule] = await sql('select cron, timezone from pgboss.schedule where name = $1', [
+      purgeExpired.name,
+    ])
+    assert.equal({ ...schedule }, { cron: '17 * * * *', timezone: 'UTC' })
+    await sql(
+      `insert into idempotency_keys (project_id, key, holder, request, created_at) values ($1, 'k', $2, 'x', $3)`,
+      [project.id, randomUUID(), new Date(clock.now().getTime() - 25 * HOUR)],
+    )
+    await app.services.boss.send(purgeExpired.name, {})
+    await until('the job to run', async () => {
+      const found = await sql(`select from idempotency_keys where key = 'k'`)
+      return found.length === 0
+    })
+  })
+})
+
+const shortKept = () => startService({ EMAIL_BODY_RETENTION_DAYS: '2', IDEMPOTENCY_TTL_HOURS: '48' })
+
+scenario('The purge with other settings', shortKept, (test) => {
+  test('keeps as long as they say', async (service) => {
+    const { clock, sql, call, project } = service
+    await call('POST', '/v1/track', {
+      key: project.public,
+      headers: { 'idempotency-key': 'k' },
+      body: { email: 'a@example.org', event: 'e' },
+    })
+    await sendWithFile(service)
+    clock.advance(2 * DAY - MINUTE)
+    await purge(service)
+    assert.equal(await kept(service), { bodies: 1, files: 1 })
+    assert.is((await sql('select from idempotency_keys')).length, 1)
+    clock.advance(2 * MINUTE)
+    await purge(service)
+    assert.equal(await kept(service), { bodies: 0, files: 0 })
+    assert.is((await sql('select from idempotency_keys')).length, 0)
+  })
+})
