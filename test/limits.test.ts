@@ -234,6 +234,17 @@ scenario('Processes that share a limit', startLimiters, (test) => {
     assert.ok(statements() - before < 400, `${statements() - before} statements`)
   })
 
+  test('leave at most a fiftieth unused when one of them holds permits and sleeps', async ({
+    newProcess,
+    newProject,
+    passing,
+  }) => {
+    const id = await newProject()
+    const sleeper = await passing(newProcess(), id, 1_000, T, 5)
+    const others = await passing(newProcess(), id, 1_000, T, 1_100)
+    assert.ok(sleeper + others <= 1_000 && sleeper + others >= 980, `${sleeper} + ${others} passed`)
+  })
+
   test('are exact together at a small limit', async ({ newProcess, newProject, passing }) => {
     const id = await newProject()
     const [one, two] = [newProcess(), newProcess()]

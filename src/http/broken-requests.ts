@@ -8,7 +8,7 @@ import { newRequestId } from './request-id.ts'
 type Options = { log: Logger; now: () => Date }
 type Refusal = { status: number; code: string }
 
-/** How long a refused client may go on sending before its connection is cut. */
+/** How long a refused client may go on sending: a connection that is cut at once may lose the answer. */
 const LINGER_MS = 5_000
 
 const REFUSALS: Record<string, Refusal> = {
@@ -20,16 +20,12 @@ const REFUSALS: Record<string, Refusal> = {
 /** Answers what Node cannot parse, or would hang up on, in the same envelope as everything else. */
 export function answerBrokenRequests(server: Server, options: Options): void {
   const latest = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>()
-  const refused = new WeakSet<Duplex>()
   const refuse = (socket: Duplex, refusal: Refusal) => {
     if (socket.writable) socket.end(rawAnswer(refusal, options.now()))
     linger(socket)
   }
   server.on('request', (request, response) => latest.set(request.socket, { request, response }))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // More of what was refused: it is taken off the wire, so that the answer is not lost with a reset.
-    if (refused.has(socket)) return
-    refused.add(socket)
     options.log.debug({ code: error.code }, 'a request was not valid HTTP')
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
     const refusal = REFUSALS[error.code ?? ''] ?? { status: 400, code: 'BAD_REQUEST' }

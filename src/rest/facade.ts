@@ -80,7 +80,7 @@ async function run(
 ): Promise<void> {
   const input = await inputOf(facade, exchange, operation)
   const result = await executeOperation(facade.schema, operation, ctx, {
-    ...queryArguments(operation, exchange.query),
+    ...queryArguments(operation, exchange.query, params),
     ...params,
     ...(input !== undefined && { input }),
   })
@@ -102,11 +102,15 @@ async function inputOf(facade: RestFacade, exchange: Exchange, operation: RestOp
 export const isHeaderArgument = (name: string) => name === 'idempotencyKey' || name === 'idempotencyReplay'
 
 /** Query-string parameters are the arguments of the field; the ones it does not have are ignored. */
-function queryArguments(operation: RestOperation, query: URLSearchParams): Record<string, unknown> {
+function queryArguments(
+  operation: RestOperation,
+  query: URLSearchParams,
+  params: Record<string, string>,
+): Record<string, unknown> {
   const values: Record<string, unknown> = {}
   for (const arg of operation.field.args) {
     const text = query.get(arg.name)
-    if (text === null || operation.path.includes(`:${arg.name}`) || isHeaderArgument(arg.name)) continue
+    if (text === null || arg.name in params || isHeaderArgument(arg.name)) continue
     values[arg.name] = fromText(arg.name, getNamedType(arg.type).name, text)
   }
   return values
@@ -122,7 +126,7 @@ function fromText(name: string, type: string, text: string): string | number | b
   }
   if (type !== 'Int') return text
   const number = Number(text)
-  if (text.trim() === '' || !Number.isInteger(number) || Math.abs(number) > MAX_INT) {
+  if (!/^-?\d+$/.test(text) || Math.abs(number) > MAX_INT) {
     throw badRequest(`The parameter ${name} must be an integer.`)
   }
   return number

@@ -259,6 +259,20 @@ scenario('Bytes on the wire', startService, (test) => {
     connection.end()
   })
 
+  test('that go on after they were refused do not break the connection', async ({ url }) => {
+    const connection = openRaw(url)
+    connection.write('garbage\r\n\r\n')
+    assert.is((await connection.answer()).status, 400)
+    await connection.closed
+    for (let round = 0; round < 50; round += 1) {
+      await new Promise((resolve) => connection.socket.write('x'.repeat(10_000), resolve))
+    }
+    const gone = once(connection.socket, 'close')
+    connection.socket.end()
+    await gone
+    assert.is(connection.broken(), null)
+  })
+
   test('leave the service as it was', async ({ call }) => {
     assert.is((await call('GET', '/health/ready')).status, 200)
   })

@@ -224,6 +224,10 @@ const HOSTILE: Record<string, [template: string, variables: JsonObject]> = {
     `${'{{#l}}'.repeat(10)}${'{{/l}}'.repeat(10)}`,
     { l: Array.from({ length: 1_000 }, () => 1) },
   ],
+  'loops over much that show nothing': [
+    '{{#a}}{{#b}}{{/b}}{{/a}}',
+    { a: Array.from({ length: 1_000 }, () => 1), b: Array.from({ length: 10_000 }, () => 1) },
+  ],
   'a long text often': [
     `{{#l}}${'x'.repeat(1_000_000)}{{/l}}`,
     { l: Array.from({ length: 1_000 }, () => 1) },

@@ -8,8 +8,10 @@ export type RawConnection = {
   write: (data: string | Buffer) => void
   /** The next answer; fails when the server closes the connection instead, or takes too long. */
   answer: (options?: { head?: boolean }) => Promise<RawAnswer>
-  /** Resolves when the server has closed the connection. */
+  /** Resolves when the server has closed its side; ours may still send. */
   closed: Promise<void>
+  /** What broke the connection, if something did. */
+  broken: () => Error | null
   end: () => void
 }
 
@@ -17,24 +19,30 @@ const TIMEOUT_MS = 10_000
 
 export function openRaw(url: string): RawConnection {
   const { hostname, port } = new URL(url)
-  const socket = connect({ host: hostname, port: Number(port) })
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
   let received: Buffer = Buffer.alloc(0)
   let failure: Error | null = null
+  let broken: Error | null = null
   let changed = () => {}
   socket.on('data', (chunk) => {
     received = Buffer.concat([received, chunk])
     changed()
   })
-  socket.on('error', (error) => {
-    failure = error
+  const fail = (error: Error) => {
+    failure ??= error
     changed()
+  }
+  socket.on('error', (error) => {
+    broken = error
+    fail(error)
   })
   const closed = new Promise<void>((resolve) => {
-    socket.on('close', () => {
-      failure ??= new Error('the connection was closed')
-      changed()
-      resolve()
-    })
+    for (const event of ['end', 'close']) {
+      socket.on(event, () => {
+        fail(new Error('the server has closed the connection'))
+        resolve()
+      })
+    }
   })
   const answer = (options: { head?: boolean } = {}) =>
     new Promise<RawAnswer>((resolve, reject) => {
@@ -50,7 +58,14 @@ export function openRaw(url: string): RawConnection {
       }
       changed()
     })
-  return { socket, write: (data) => socket.write(data), answer, closed, end: () => socket.destroy() }
+  return {
+    socket,
+    write: (data) => socket.write(data),
+    answer,
+    closed,
+    broken: () => broken,
+    end: () => socket.destroy(),
+  }
 }
 
 /** The first whole answer of what was received, without interim (1xx) ones; null when more has to come. */

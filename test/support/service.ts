@@ -83,8 +83,10 @@ export async function startService(
   })
   const app = await startApp(config, log, clock.now)
   const pool = new pg.Pool({ connectionString: database.url, max: 4 })
+  // The forced drop may end a connection that is still saying goodbye.
+  pool.on('error', () => {})
   const url = `http://${app.config.host}:${app.config.port}`
-  const call: Service['call'] = (method, pathname, options) => request(`${url}${pathname}`, method, options)
+  const call: Service['call'] = (method, pathname, options) => requestTo(`${url}${pathname}`, method, options)
   const newProject = (name = 'Test') => makeProject(app, name)
   return {
     app,
@@ -120,7 +122,8 @@ async function makeProject(app: App, name: string): Promise<Project> {
   return { id, public: publicKey, secret, domain }
 }
 
-async function request(url: string, method: string, options: CallOptions = {}): Promise<Answer> {
+/** One request, with its answer read and parsed. */
+export async function requestTo(url: string, method: string, options: CallOptions = {}): Promise<Answer> {
   const { key, headers = {}, body } = options
   const raw = typeof body === 'string' || body instanceof Uint8Array
   const response = await fetch(url, {

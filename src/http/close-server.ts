@@ -1,0 +1,39 @@
+import { once } from 'node:events'
+import type { Server, ServerResponse } from 'node:http'
+import { Server as NetServer } from 'node:net'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+
+/** How long a kept-alive connection may bring one more request, whose answer then tells its client to leave. */
+const GOODBYE_MS = 100
+/** How long requests under way may take to end. */
+const REQUESTS_MS = 10_000
+
+/**
+ * Follows what a server has under way. The function it returns closes the server without cutting anything off:
+ * what has come in is answered, and each answer closes its connection, because one that is kept alive would bring
+ * more and more requests.
+ */
+export function followRequests(server: Server): () => Promise<void> {
+  const underWay = new Set<ServerResponse>()
+  let closing = false
+  server.prependListener('request', (_request, response: ServerResponse) => {
+    if (closing) response.setHeader('connection', 'close')
+    underWay.add(response)
+    response.once('close', () => underWay.delete(response))
+  })
+  return async () => {
+    closing = true
+    for (const response of underWay) if (!response.headersSent) response.setHeader('connection', 'close')
+    const closed = once(server, 'close')
+    // Right after the connections that wait have been accepted: the rest of them would be reset.
+    await nextTurn()
+    // An HTTP server's own close also ends idle connections, on which a request may be on its way.
+    NetServer.prototype.close.call(server)
+    await pause(GOODBYE_MS)
+    const deadline = Date.now() + REQUESTS_MS
+    while (underWay.size > 0 && Date.now() < deadline) await pause(10)
+    server.close()
+    server.closeAllConnections()
+    await closed
+  }
+}

@@ -1,0 +1,175 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/db/embedded-postgres.ts'
+import { provision } from '../support/backstage.ts'
+import { startMailSink } from '../support/mail-sink.ts'
+import { emailStates, query, unfinished } from '../support/query.ts'
+import { scenario } from '../support/scenario.ts'
+import { type Random, seeded } from '../support/seeded.ts'
+import { type Project, request, until } from '../support/service.ts'
+import { endProcess, ownPort, type ServiceProcess, startProcess } from '../support/service-process.ts'
+
+const SENDS = 300
+const KILLS = 5
+const SENDS_A_LIFE = SENDS / (KILLS + 1)
+const CLIENTS = 4
+const HOLD_MS = 30
+/** The lease of a claim is 30 s; then others look for it every 5 s. */
+const RECOVERY_MS = 60_000
+
+/** What the client knows about its sends. */
+type Ledger = { answered: Map<string, string>; unanswered: Set<string>; posted: number; budget: number }
+
+async function start() {
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'mailwright-crash-'))
+  const sink = await startMailSink({ holdMs: HOLD_MS })
+  const env = {
+    DATA_DIR: dataDir,
+    PORT: String(await ownPort()),
+    MAIL_PROVIDER: 'smtp',
+    SMTP_URL: sink.url,
+    RATE_LIMIT_PER_MINUTE: '0',
+    PROJECT_SEND_RATE_PER_SECOND: '0',
+  }
+  const postgres = await startEmbeddedPostgres({ dataDir: path.join(dataDir, 'postgres') })
+  const project = await provision(env)
+  const state: { service: ServiceProcess | undefined } = { service: undefined }
+  return {
+    env,
+    sink,
+    project,
+    postgres,
+    state,
+    stop: async () => {
+      await endProcess(state.service)
+      await postgres.stop()
+      await sink.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Posts until all sends are used up; what was answered, or may have been taken, is never posted again. */
+async function client(url: string, project: Project, ledger: Ledger, random: Random): Promise<void> {
+  while (ledger.posted < SENDS) {
+    if (ledger.posted >= ledger.budget) {
+      await pause(10)
+      continue
+    }
+    ledger.posted += 1
+    await postOne(url, project, `r${ledger.posted}@receiver.example`, ledger)
+    await pause(random.between(0, 15))
+  }
+}
+
+async function postOne(url: string, project: Project, to: string, ledger: Ledger): Promise<void> {
+  const body = { to, from: `hello@${project.domain}`, subject: 'Durable', body: `<p>${to}</p>` }
+  for (;;) {
+    try {
+      const answer = await request(`${url}/v1/send`, 'POST', { key: project.secret, body })
+      if (answer.status === 200) ledger.answered.set(to, answer.body.data.emails[0].email)
+      else {
+        assert.is(answer.status, 503, answer.text)
+        ledger.unanswered.add(to)
+      }
+      return
+    } catch (error) {
+      if (!isRefusedConnection(error)) {
+        if (error instanceof assert.Assertion) throw error
+        ledger.unanswered.add(to)
+        return
+      }
+      // Nobody listens, so nothing has been posted.
+      await pause(20)
+    }
+  }
+}
+
+const isRefusedConnection = (error: unknown): boolean =>
+  error instanceof Error &&
+  error.cause instanceof Error &&
+  'code' in error.cause &&
+  error.cause.code === 'ECONNREFUSED'
+
+/** Lets the client post, and kills the service at some moment of that. */
+async function oneLife(
+  {
+    state,
+    postgres,
+    project,
+  }: { state: { service: ServiceProcess | undefined }; postgres: EmbeddedPostgres; project: Project },
+  ledger: Ledger,
+  random: Random,
+): Promise<void> {
+  const before = ledger.answered.size
+  ledger.budget += SENDS_A_LIFE
+  const wanted = random.between(5, SENDS_A_LIFE - 10)
+  await until(`${wanted} answers`, () => ledger.answered.size - before >= wanted)
+  await pause(random.between(0, 60))
+  // What one crash has left may be sent again; a second crash in the middle of that would make it three times.
+  await until('no repeat under way', async () => {
+    const repeats = await query(
+      postgres.url,
+      `select from emails where project_id = $1 and status = 'SENDING' and attempts > 1`,
+      [project.id],
+    )
+    return repeats.length === 0
+  })
+  await endProcess(state.service)
+}
+
+scenario('Crash safety', start, (test) => {
+  test('what was answered arrives, at most once more, however often the service is killed', (context) =>
+    seeded(async (random) => {
+      const { env, sink, project, postgres, state } = context
+      const ledger: Ledger = { answered: new Map(), unanswered: new Set(), posted: 0, budget: 0 }
+      state.service = await startProcess(env)
+      const { url } = state.service
+      const clients = Promise.all(Array.from({ length: CLIENTS }, () => client(url, project, ledger, random)))
+      const withDatabase = random.between(1, KILLS)
+      for (let kill = 1; kill <= KILLS; kill += 1) {
+        await oneLife(context, ledger, random)
+        // Once the database goes down in the same moment, as when the machine stops.
+        if (kill === withDatabase) killDatabase(env.DATA_DIR)
+        state.service = await startProcess(env)
+      }
+      ledger.budget = SENDS
+      await clients
+      await until(
+        'every email is final',
+        async () => {
+          await pause(250)
+          return (await unfinished(postgres.url, project.id)) === 0
+        },
+        RECOVERY_MS,
+      )
+      const counts = sink.counts()
+      const missing = [...ledger.answered.keys()].filter((to) => !counts.has(to))
+      const tooOften = [...counts].filter(([, count]) => count > 2)
+      const repeated = [...counts].filter(([, count]) => count === 2)
+      console.log(
+        `answered ${ledger.answered.size}, unanswered ${ledger.unanswered.size}, repeated ${repeated.length}`,
+      )
+      assert.equal(missing, [], 'answered, but never arrived')
+      assert.equal(tooOften, [], 'arrived more than twice')
+      assert.is(ledger.answered.size + ledger.unanswered.size, SENDS)
+      const states = await emailStates(postgres.url, project.id)
+      const stored = new Set(states.map(({ id }) => id))
+      assert.ok(
+        [...ledger.answered.values()].every((id) => stored.has(id)),
+        'an answered email has no row',
+      )
+      assert.equal(
+        states.filter(({ status, sentEvents }) => status !== 'SENT' || sentEvents !== 1),
+        [],
+      )
+    }))
+})
+
+function killDatabase(dataDir: string): void {
+  const file = path.join(dataDir, 'postgres', 'cluster', 'postmaster.pid')
+  process.kill(Number.parseInt(readFileSync(file, 'utf8'), 10), 'SIGKILL')
+}

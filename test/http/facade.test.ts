@@ -1,0 +1,176 @@
+import { once } from 'node:events'
+import {
+  GraphQLBoolean,
+  GraphQLID,
+  GraphQLInt,
+  GraphQLNonNull,
+  GraphQLObjectType,
+  GraphQLSchema,
+  GraphQLString,
+} from 'graphql'
+import * as assert from 'uvu/assert'
+import type { Endpoint } from '../../src/graphql/endpoint-plugin.ts'
+import { get, post, remove } from '../../src/graphql/rest-route.ts'
+import { createHttpServer, serveRoutes } from '../../src/http/server.ts'
+import { RateLimiter } from '../../src/limits.ts'
+import { createMetrics } from '../../src/metrics.ts'
+import { restRoutes } from '../../src/rest/facade.ts'
+import { restOperations } from '../../src/rest/operations.ts'
+import { capturedLog } from '../support/captured-log.ts'
+import { assertRefused } from '../support/refusals.ts'
+import { scenario } from '../support/scenario.ts'
+import { requestTo, startService } from '../support/service.ts'
+
+const endpoint = (rest: Endpoint['rest'], writes = false) => ({
+  endpoint: { access: 'anyone', writes, rest, idempotent: false } satisfies Endpoint,
+})
+
+const args = {
+  limit: { type: GraphQLInt },
+  subscribed: { type: GraphQLBoolean },
+  search: { type: GraphQLString },
+}
+const echo = (_root: unknown, given: object) => JSON.stringify(given)
+
+/** A schema that is all about arguments and failures, which the facade makes routes of like of any other. */
+const schema = new GraphQLSchema({
+  query: new GraphQLObjectType({
+    name: 'Query',
+    fields: {
+      list: { type: GraphQLString, args, extensions: endpoint(get('/list', 'T')), resolve: echo },
+      thing: {
+        type: GraphQLString,
+        args: { id: { type: new GraphQLNonNull(GraphQLID) }, idx: { type: GraphQLString } },
+        extensions: endpoint(get('/things/:id', 'T')),
+        resolve: echo,
+      },
+      found: {
+        type: GraphQLString,
+        args: { q: { type: new GraphQLNonNull(GraphQLString) } },
+        extensions: endpoint(get('/found', 'T')),
+        resolve: echo,
+      },
+      nothing: {
+        type: new GraphQLNonNull(GraphQLString),
+        extensions: endpoint(get('/nothing', 'T')),
+        resolve: () => null,
+      },
+      wrong: { type: GraphQLInt, extensions: endpoint(get('/wrong', 'T')), resolve: () => 'internal text' },
+    },
+  }),
+  mutation: new GraphQLObjectType({
+    name: 'Mutation',
+    fields: {
+      wrapped: {
+        type: GraphQLString,
+        extensions: endpoint(post('/wrapped', 'T', { wrapped: true, status: 202 }), true),
+        resolve: () => 'done',
+      },
+      removed: {
+        type: GraphQLBoolean,
+        args: { id: { type: new GraphQLNonNull(GraphQLID) } },
+        extensions: endpoint(remove('/things/:id', 'T'), true),
+        resolve: () => true,
+      },
+    },
+  }),
+})
+
+async function startFacade() {
+  const service = await startService()
+  const captured = capturedLog()
+  const { services } = service.app
+  const rateLimiter = new RateLimiter(services.database.sql, 0)
+  const facade = { schema, services: { ...services, log: captured.log }, rateLimiter }
+  const server = createHttpServer()
+  serveRoutes(server, {
+    routes: restRoutes(facade, await restOperations(schema)),
+    dashboardUrl: null,
+    log: captured.log,
+    metrics: createMetrics(),
+    now: services.now,
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  return {
+    captured,
+    call: (method: string, path: string) => requestTo(`http://127.0.0.1:${port}${path}`, method),
+    stop: async () => {
+      server.close()
+      server.closeAllConnections()
+      await service.stop()
+    },
+  }
+}
+
+scenario('The parameters of a route', startFacade, (test) => {
+  test('have the types of the arguments', async ({ call }) => {
+    const search = encodeURIComponent('a b&c=d')
+    for (const [query, given] of [
+      ['', {}],
+      ['?limit=5&subscribed=true', { limit: 5, subscribed: true }],
+      ['?limit=-2147483647&subscribed=false', { limit: -2147483647, subscribed: false }],
+      [`?search=${search}`, { search: 'a b&c=d' }],
+      ['?search=', { search: '' }],
+      ['?search=123', { search: '123' }],
+      ['?limit=1&limit=2', { limit: 1 }],
+      ['?other=1&LIMIT=2', {}],
+      ['?limit=007', { limit: 7 }],
+    ] as const) {
+      const answer = await call('GET', `/list${query}`)
+      assert.is(answer.status, 200, answer.text)
+      assert.equal(JSON.parse(answer.body), given)
+    }
+  })
+
+  test('are refused when they have not', async ({ call }) => {
+    for (const query of [
+      ...[
+        '',
+        'x',
+        '1.5',
+        '1e3',
+        '0x10',
+        ' 1',
+        '2147483648',
+        '-2147483649',
+        '99999999999999999999',
+        'NaN',
+      ].map((value) => `limit=${value}`),
+      ...['', 'yes', '1', 'TRUE', 'null'].map((value) => `subscribed=${value}`),
+    ]) {
+      assertRefused(await call('GET', `/list?${query}`), 400, 'BAD_REQUEST')
+    }
+  })
+
+  test('in the path win over the query', async ({ call }) => {
+    const answer = await call('GET', '/things/from%20path?id=from-query&idx=1')
+    assert.equal(JSON.parse(answer.body), { id: 'from path', idx: '1' })
+  })
+
+  test('that are needed must be there', async ({ call }) => {
+    assertRefused(await call('GET', '/found'), 400, 'BAD_REQUEST')
+    assert.equal(JSON.parse((await call('GET', '/found?q=')).body), { q: '' })
+  })
+})
+
+scenario('The answer of a route', startFacade, (test) => {
+  test('has the status and the shape that the route says', async ({ call }) => {
+    const wrapped = await call('POST', '/wrapped')
+    assert.equal([wrapped.status, wrapped.body], [202, { success: true, data: 'done' }])
+    const removed = await call('DELETE', '/things/1')
+    assert.equal([removed.status, removed.text], [204, ''])
+    assert.is(removed.headers.get('content-type'), null)
+  })
+
+  test('says nothing of what went wrong inside', async ({ call, captured }) => {
+    for (const path of ['/nothing', '/wrong']) {
+      const answer = await call('GET', path)
+      assertRefused(answer, 500, 'INTERNAL_SERVER_ERROR')
+      assert.not.match(answer.text, /internal text|nullable|Int/)
+    }
+    assert.match(captured.text(), /Cannot return null for non-nullable field/)
+  })
+})

@@ -1,0 +1,40 @@
+import * as assert from 'uvu/assert'
+import { type Body, type Project, type Service, until } from './service.ts'
+
+/** Has the service accept a message over HTTP and returns the email's id. */
+export async function sendMail(
+  { call, project }: Service,
+  to: string,
+  more: object = {},
+  sender: Project = project,
+): Promise<string> {
+  const answer = await call('POST', '/v1/send', {
+    key: sender.secret,
+    body: { to, from: `hello@${sender.domain}`, subject: 'Hello', body: '<p>Hello</p>', ...more },
+  })
+  assert.is(answer.status, 200, answer.text)
+  return answer.body.data.emails[0].email
+}
+
+/** The email's row as it is in the database. */
+export async function emailRow({ sql }: Service, id: string): Promise<Body> {
+  const [row] = await sql('select * from emails where id = $1', [id])
+  return row
+}
+
+/** The email's own events, oldest first. */
+export const emailEvents = ({ sql }: Service, id: string): Promise<Body[]> =>
+  sql('select name, data from events where email_id = $1 order by id', [id])
+
+/** Waits for the end of attempt number `attempt`, whatever it came to, and returns the row. */
+export const attempted = (service: Service, id: string, attempt: number): Promise<Body> =>
+  until(`attempt ${attempt}`, async () => {
+    const row = await emailRow(service, id)
+    return row.attempts === attempt && row.status !== 'SENDING' && row
+  })
+
+/** Moves the clock and has the worker look for what is due. */
+export function pass({ clock, app }: Service, milliseconds: number): void {
+  clock.advance(milliseconds)
+  app.services.wakeUp.notify()
+}
