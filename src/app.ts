@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { Services } from './ctx.ts'
 import { DeliveryWorker } from './features/emails/delivery-worker.ts'
 import { graphqlRoutes } from './graphql/graphql.http.ts'
 import { createGraphQL } from './graphql/yoga.ts'
+import { followRequests } from './http/close-server.ts'
 import { createHttpServer, serveRoutes } from './http/server.ts'
 import { httpRoutes } from './http.ts'
 import { jobs } from './jobs.ts'
@@ -18,34 +18,37 @@ import { restRoutes } from './rest/facade.ts'
 import { openApiRoutes } from './rest/openapi.http.ts'
 import { restOperations } from './rest/operations.ts'
 import { schema } from './schema.ts'
-import { type App, type Part, startServices, stopAll } from './services.ts'
+import { type App, type Part, startServices, stopPart } from './services.ts'
 
 export { type App, startServices } from './services.ts'
-
-const REQUESTS_MS = 10_000
 
 /** Starts the roles of this process and returns when they serve. Nothing is left running when it throws. */
 export async function startApp(given: Config, log: Logger, now: () => Date = () => new Date()): Promise<App> {
   const config = await withPort(given)
   const app = await startServices(config, log, { now })
-  const parts: Part[] = [{ name: 'services', stop: app.stop }]
+  const roles: Part[] = []
+  const stop = async () => {
+    // Together: neither stands on the other, and a stop has little time.
+    await Promise.all(roles.splice(0).map((role) => stopPart(role, log)))
+    await app.stop()
+  }
   const metrics = createMetrics()
   try {
-    if (config.roles.includes('worker')) parts.push(await startWorker(app.services, metrics))
-    if (config.roles.includes('http')) parts.push(await startHttp(app.services, metrics))
+    if (config.roles.includes('worker')) roles.push(await startWorker(app.services, metrics))
+    if (config.roles.includes('http')) roles.push(await startHttp(app.services, metrics))
   } catch (error) {
-    await stopAll(parts, log)
+    await stop()
     throw error
   }
-  return { ...app, stop: () => stopAll(parts, log) }
+  return { ...app, stop }
 }
 
 async function startWorker(services: Services, metrics: Metrics): Promise<Part> {
   const mailer = chooseMailer(services.config.mail, services.now)
   const worker = new DeliveryWorker(services, mailer, metrics)
-  worker.start()
   await services.wakeUp.listen(() => worker.wake())
   await runJobs(services, jobs, metrics)
+  worker.start()
   return { name: 'worker', stop: () => worker.stop() }
 }
 
@@ -62,20 +65,11 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
     ...httpRoutes({ services, metrics, mailbox: mailboxReader(config.mail) }),
   ]
   const server = createHttpServer()
+  const close = followRequests(server)
   serveRoutes(server, { routes, dashboardUrl: config.dashboardUrl, log, metrics, now })
   server.listen(config.port, config.host)
   await once(server, 'listening')
-  return { name: 'http', stop: () => closeServer(server) }
-}
-
-/** Lets requests under way finish, for a while. */
-async function closeServer(server: Server): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
-  server.closeIdleConnections()
-  const cut = setTimeout(() => server.closeAllConnections(), REQUESTS_MS)
-  await closed
-  clearTimeout(cut)
+  return { name: 'http', stop: close }
 }
 
 /** Port 0 is any free port; links in mail need to know which. */

@@ -8,6 +8,7 @@ import { type Database, openDatabase } from './db/database.ts'
 import { startEmbeddedPostgres } from './db/embedded-postgres.ts'
 import { migrate } from './db/migrate.ts'
 import { isDatabaseUnavailable } from './db/sql.ts'
+import { within } from './lib/within.ts'
 import { createQueue, defineQueues } from './queue/queue.ts'
 import { WakeUp } from './queue/wake-up.ts'
 
@@ -25,6 +26,8 @@ export type ServicesOptions = {
 
 const DATABASE_WAIT_MS = 60_000
 const QUEUE_STOP_MS = 10_000
+/** How long one part may take to stop: a database that does not answer must not keep the process. */
+const STOP_MS = 15_000
 
 /**
  * The services alone, without roles: what the CLI works with. Starts the embedded database when no other one
@@ -103,11 +106,17 @@ async function migrateWhenThere(url: string, log: Logger, waitMs: number): Promi
 
 /** In the reverse order of starting, so that nothing loses what it stands on. */
 export async function stopAll(parts: Part[], log: Logger): Promise<void> {
-  for (const part of parts.splice(0).toReversed()) {
-    try {
-      await part.stop()
-    } catch (error) {
-      log.error({ err: error, part: part.name }, 'a part did not stop cleanly')
-    }
-  }
+  for (const part of parts.splice(0).toReversed()) await stopPart(part, log)
+}
+
+/** Stops one part, for a while, and never fails: the others have to be stopped as well. */
+export async function stopPart({ name, stop }: Part, log: Logger): Promise<void> {
+  const stopped = stop().then(
+    () => true,
+    (error: unknown) => {
+      log.error({ err: error, part: name }, 'a part did not stop cleanly')
+      return true
+    },
+  )
+  if ((await within(STOP_MS, stopped)) === null) log.error({ part: name }, 'a part did not stop in time')
 }

@@ -3,24 +3,35 @@ import { ConfigurationError, loadConfig } from '../config.ts'
 import { createDemo, type Demo } from '../features/projects/demo.ts'
 import { createLog } from '../log.ts'
 
+/** Longer than an orderly stop takes, shorter than supervisors wait before they kill. */
+const STOP_MS = 25_000
+
+let stopping = false
+
 /** Starts the roles of this process and stops them cleanly at the first SIGINT or SIGTERM. */
 async function serve(): Promise<void> {
   const startedAt = performance.now()
   const config = loadConfig()
   const log = createLog(config.logLevel)
-  const app = await startApp(config, log)
-  const stop = stopOnce(app, () => log.flush())
+  const starting = startApp(config, log)
+  const stop = () => stopOnce(starting, () => log.flush())
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
+  const app = await starting
+  if (stopping) return
   const demo = config.environment === 'production' ? null : await createDemo(app.services)
   console.log(banner(app, demo, performance.now() - startedAt))
 }
 
-/** A second signal ends the process at once. */
-function stopOnce(app: App, flush: () => void): () => void {
-  return () => {
-    process.once('SIGINT', () => process.exit(130))
-    app.stop().then(
+/** Also ends a start that is not done yet, which may have a database running. A second signal ends the process at once. */
+function stopOnce(starting: Promise<App>, flush: () => void): void {
+  if (stopping) return
+  stopping = true
+  process.once('SIGINT', () => process.exit(130))
+  setTimeout(() => process.exit(1), STOP_MS).unref()
+  starting
+    .then((app) => app.stop())
+    .then(
       () => {
         flush()
         process.exit(0)
@@ -30,7 +41,6 @@ function stopOnce(app: App, flush: () => void): () => void {
         process.exit(1)
       },
     )
-  }
 }
 
 function banner({ config }: App, demo: Demo | null, milliseconds: number): string {
@@ -64,6 +74,11 @@ const demoLines = (apiUrl: string, { keys, domain }: Demo): string[] => [
 try {
   await serve()
 } catch (error) {
+  // What a stop interrupts fails; the stop itself ends the process.
+  if (!stopping) fail(error)
+}
+
+function fail(error: unknown): never {
   const known = error instanceof ConfigurationError
   console.error(known ? `The configuration is not valid:\n${error.message}` : error)
   process.exit(1)

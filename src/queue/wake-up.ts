@@ -1,11 +1,15 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
+import { within } from '../lib/within.ts'
 
 const CHANNEL = 'mailwright_mail'
 /** Calls within this time share one NOTIFY. */
 const GATHER_MS = 5
 const RECONNECT_MS = 1_000
+const CONNECT_TIMEOUT_MS = 5_000
+/** How long to wait for what a database that no longer answers would never confirm. */
+const CLOSE_TIMEOUT_MS = 1_000
 
 /**
  * Tells workers of all processes that mail is waiting. The NOTIFY is sent after the request's commit, on its
@@ -43,21 +47,31 @@ export class WakeUp {
   async listen(wake: () => void): Promise<void> {
     const client = new pg.Client({
       connectionString: this.#database.url,
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: CONNECT_TIMEOUT_MS,
       keepAlive: true,
       application_name: 'mailwright wake-up',
     })
     this.#listener = client
     client.on('notification', wake)
     client.on('error', (error) => this.#log.debug({ err: error }, 'wake-up connection lost'))
-    client.on('end', () => this.#listenAgain(wake))
+    client.on('end', () => {
+      if (this.#listener === client) this.#listenAgain(wake)
+    })
     try {
       await client.connect()
       await client.query(`listen ${CHANNEL}`)
     } catch (error) {
       this.#log.debug({ err: error }, 'wake-up connection failed')
       this.#listenAgain(wake)
+      await this.#end(client)
     }
+  }
+
+  /** A connection that is open but of no use would otherwise stay, and the next attempt would open another one. */
+  async #end(client: pg.Client): Promise<void> {
+    const ended = client.end().catch((error: unknown) => this.#log.debug({ err: error }, 'wake-up close'))
+    await within(CLOSE_TIMEOUT_MS, ended)
   }
 
   #listenAgain(wake: () => void): void {
@@ -76,8 +90,8 @@ export class WakeUp {
       clearTimeout(this.#gathering)
       this.#send()
     }
-    await this.#sending
+    if (this.#sending) await within(CLOSE_TIMEOUT_MS, this.#sending)
     if (this.#reconnect) clearTimeout(this.#reconnect)
-    await this.#listener?.end().catch((error: unknown) => this.#log.debug({ err: error }, 'wake-up close'))
+    if (this.#listener) await this.#end(this.#listener)
   }
 }

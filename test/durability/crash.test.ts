@@ -9,7 +9,7 @@ import { startMailSink } from '../support/mail-sink.ts'
 import { emailStates, query, unfinished } from '../support/query.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Random, seeded } from '../support/seeded.ts'
-import { type Project, request, until } from '../support/service.ts'
+import { type Project, requestTo, until } from '../support/service.ts'
 import { endProcess, ownPort, type ServiceProcess, startProcess } from '../support/service-process.ts'
 
 const SENDS = 300
@@ -69,7 +69,7 @@ async function postOne(url: string, project: Project, to: string, ledger: Ledger
   const body = { to, from: `hello@${project.domain}`, subject: 'Durable', body: `<p>${to}</p>` }
   for (;;) {
     try {
-      const answer = await request(`${url}/v1/send`, 'POST', { key: project.secret, body })
+      const answer = await requestTo(`${url}/v1/send`, 'POST', { key: project.secret, body })
       if (answer.status === 200) ledger.answered.set(to, answer.body.data.emails[0].email)
       else {
         assert.is(answer.status, 503, answer.text)

@@ -8,7 +8,7 @@ import { provision } from '../support/backstage.ts'
 import { startMailSink } from '../support/mail-sink.ts'
 import { emailStates, query, unfinished } from '../support/query.ts'
 import { scenario } from '../support/scenario.ts'
-import { type Answer, type Project, request, until } from '../support/service.ts'
+import { type Answer, type Project, requestTo, until } from '../support/service.ts'
 import { endProcess, ownPort, type ServiceProcess, startProcess } from '../support/service-process.ts'
 
 /** No answer may take longer, whatever the database does. */
@@ -72,7 +72,7 @@ function startClient(service: ServiceProcess, project: Project, name: string) {
 
 async function postOnce(url: string, project: Project, to: string, key: string): Promise<Posted> {
   const startedAt = performance.now()
-  const answer = await request(`${url}/v1/send`, 'POST', {
+  const answer = await requestTo(`${url}/v1/send`, 'POST', {
     key: project.secret,
     headers: { 'idempotency-key': key },
     body: { to, from: `hello@${project.domain}`, subject: 'Durable', body: '<p>Durable</p>' },
@@ -89,8 +89,8 @@ function startProbes(service: ServiceProcess) {
   const probe = async () => {
     while (going) {
       const startedAt = performance.now()
-      live.push(await request(`${service.url}/health/live`, 'GET'))
-      ready.push((await request(`${service.url}/health/ready`, 'GET')).status)
+      live.push(await requestTo(`${service.url}/health/live`, 'GET'))
+      ready.push((await requestTo(`${service.url}/health/ready`, 'GET')).status)
       slowest = Math.max(slowest, performance.now() - startedAt)
       await pause(50)
     }
@@ -118,7 +118,7 @@ async function outage(context: Context, name: string, takeAway: () => Promise<vo
   database.server = await startEmbeddedPostgres({ dataDir })
   await until(
     'readiness comes back by itself',
-    async () => (await request(`${service.url}/health/ready`, 'GET')).status === 200,
+    async () => (await requestTo(`${service.url}/health/ready`, 'GET')).status === 200,
   )
   const readyAgain = await client.post()
   await pause(300)

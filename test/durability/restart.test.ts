@@ -10,7 +10,7 @@ import { provision } from '../support/backstage.ts'
 import { databaseProxy } from '../support/database-proxy.ts'
 import { startMailSink } from '../support/mail-sink.ts'
 import { scenario } from '../support/scenario.ts'
-import { cloneDatabase, type Project, request, until } from '../support/service.ts'
+import { cloneDatabase, type Project, requestTo, until } from '../support/service.ts'
 import {
   endProcess,
   launchProcess,
@@ -84,7 +84,7 @@ function startClients(service: ServiceProcess, project: Project, name: string) {
       const to = `${name}${client}x${number}@receiver.example`
       try {
         const body = message(project, to)
-        const answer = await request(`${service.url}/v1/send`, 'POST', { key: project.secret, body })
+        const answer = await requestTo(`${service.url}/v1/send`, 'POST', { key: project.secret, body })
         if (answer.status === 200) accepted.push(to)
         else failures.push(answer.text)
       } catch (error) {
@@ -184,7 +184,7 @@ scenario('Restarts of the service', start, (test) => {
     const next = await boot()
     assert.is(postgresPid(env.DATA_DIR), database, 'another database was started')
     const body = message(project, 'adopted@receiver.example')
-    const answer = await request(`${next.url}/v1/send`, 'POST', { key: project.secret, body })
+    const answer = await requestTo(`${next.url}/v1/send`, 'POST', { key: project.secret, body })
     assert.is(answer.status, 200, answer.text)
     await until('the mail', () => sink.counts().has('adopted@receiver.example'))
     await endGently(next)
@@ -204,7 +204,7 @@ scenario('Restarts of the service', start, (test) => {
     const service = await boot()
     const answerAgain = sink.hold()
     const body = message(project, 'held@receiver.example')
-    await request(`${service.url}/v1/send`, 'POST', { key: project.secret, body })
+    await requestTo(`${service.url}/v1/send`, 'POST', { key: project.secret, body })
     await until('the mail', () => sink.counts().has('held@receiver.example'))
     const askedAt = performance.now()
     service.signal('SIGTERM')

@@ -9,7 +9,7 @@ import { openBackstage } from '../support/backstage.ts'
 import { startMailSink } from '../support/mail-sink.ts'
 import { emailStates, unfinished } from '../support/query.ts'
 import { scenario } from '../support/scenario.ts'
-import { type Answer, cloneDatabase, type Project, request, until } from '../support/service.ts'
+import { type Answer, cloneDatabase, type Project, requestTo, until } from '../support/service.ts'
 import { endProcess, ownPort, type ServiceProcess, startProcess } from '../support/service-process.ts'
 
 const REQUESTS_A_MINUTE = 50
@@ -58,21 +58,24 @@ type Context = Awaited<ReturnType<typeof start>>
 const turn = <Item>(items: readonly [Item, Item], index: number): Item => items[index % 2 === 0 ? 0 : 1]
 
 const send = (service: ServiceProcess, { secret, domain }: Project, to: unknown, headers = {}) =>
-  request(`${service.url}/v1/send`, 'POST', {
+  requestTo(`${service.url}/v1/send`, 'POST', {
     key: secret,
     headers,
     body: { to, from: `hello@${domain}`, subject: 'Two', body: '<p>Two</p>' },
   })
 
 const track = (service: ServiceProcess, { public: key }: Project) =>
-  request(`${service.url}/v1/track`, 'POST', { key, body: { email: 'ada@receiver.example', event: 'seen' } })
+  requestTo(`${service.url}/v1/track`, 'POST', {
+    key,
+    body: { email: 'ada@receiver.example', event: 'seen' },
+  })
 
 const allFinal = ({ databaseUrl }: Context, project: Project, timeoutMs: number) =>
   until('every email is final', async () => (await unfinished(databaseUrl, project.id)) === 0, timeoutMs)
 
 /** Messages that this process has handed over. */
 async function deliveriesOf(service: ServiceProcess): Promise<number> {
-  const { text } = await request(`${service.url}/metrics`, 'GET')
+  const { text } = await requestTo(`${service.url}/metrics`, 'GET')
   return Number(/^mailwright_deliveries_total\{.*outcome="sent"\} (\d+)/m.exec(text)?.[1] ?? 0)
 }
 
@@ -127,7 +130,7 @@ scenario('Two processes on one database', start, (test) => {
       const stale = [
         await track(service, project),
         await send(service, project, 'stale@receiver.example'),
-        await request(`${service.url}/domains/project/${project.id}`, 'GET', { key: project.secret }),
+        await requestTo(`${service.url}/domains/project/${project.id}`, 'GET', { key: project.secret }),
       ]
       assert.equal(
         stale.map(({ status }) => status),

@@ -1,28 +1,28 @@
 import type { Services } from '../../ctx.ts'
 import { newId } from '../../lib/ids.ts'
+import { within } from '../../lib/within.ts'
 import { takeFromWindow } from '../../limits.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import type { Metrics } from '../../metrics.ts'
-import { LEASE_MS, LEASE_RENEWAL_MS } from './delivery.rules.ts'
+import { LEASE_MS, LEASE_RENEWAL_MS, MAX_ATTEMPTS } from './delivery.rules.ts'
 import {
   type ClaimedEmail,
   claimDueMail,
   type ProjectWithDueMail,
   projectsWithDueMail,
-  renewClaim,
-  settleDeliveries,
+  renewLeases,
   takeOverExpired,
 } from './delivery.sql.ts'
 import { givenUp, Outbox, type Outcome, outcomeOf, suppressionOf } from './delivery.ts'
+import { Settler } from './delivery-settler.ts'
 
 /** How often workers look for due mail without being told. */
 const POLL_MS = 1_000
 const TAKE_OVER_MS = 5_000
 /** Claimed messages per connection of the provider: enough that no connection waits for the database. */
 const CLAIMED_PER_CONNECTION = 10
-const STOP_TIMEOUT_MS = 15_000
-
-type Settled = { email: ClaimedEmail; outcome: Outcome; untried: 0 | 1 }
+const STOP_TIMEOUT_MS = 10_000
+const CLOSE_TIMEOUT_MS = 1_000
 
 /**
  * Takes due mail from the `emails` table, which is the delivery queue itself, hands it to the provider and
@@ -34,14 +34,12 @@ export class DeliveryWorker {
   readonly #mailer: Mailer
   readonly #metrics: Metrics
   readonly #outbox: Outbox
+  readonly #settler: Settler
   readonly #claimId: string
   readonly #waiting: ClaimedEmail[] = []
   readonly #claimed = new Map<string, ClaimedEmail>()
-  #finished: Settled[] = []
   #active = 0
-  #settling: Promise<void> | null = null
   #stopping = false
-  #giveUpAt = Number.POSITIVE_INFINITY
   #wake: (() => void) | null = null
   #woken = false
   #loop: Promise<void> | null = null
@@ -53,6 +51,7 @@ export class DeliveryWorker {
     this.#metrics = metrics
     this.#outbox = new Outbox(services)
     this.#claimId = newId(services.now())
+    this.#settler = new Settler(services, this.#claimId, ({ id }) => this.#claimed.delete(id))
   }
 
   start(): void {
@@ -70,19 +69,18 @@ export class DeliveryWorker {
     this.#wake?.()
   }
 
-  /** Lets hand-overs under way finish and gives back what was only claimed. */
+  /** Lets hand-overs under way finish, for a while, and gives back what was only claimed. */
   async stop(): Promise<void> {
     this.#stopping = true
+    const deadline = Date.now() + STOP_TIMEOUT_MS
     for (const timer of this.#timers) clearInterval(timer)
     this.wake()
-    await this.#loop
-    for (const email of this.#waiting.splice(0)) this.#giveBack(email)
-    this.#giveUpAt = Date.now() + STOP_TIMEOUT_MS
-    while (this.#claimed.size > 0 && Date.now() < this.#giveUpAt) {
-      this.#settleSoon()
-      await this.#pause(20)
-    }
-    await this.#mailer.close()
+    if (this.#loop) await within(STOP_TIMEOUT_MS, this.#loop)
+    for (const email of this.#waiting.splice(0)) this.#settler.giveBack(email)
+    while (this.#claimed.size > 0 && Date.now() < deadline) await this.#pause(20)
+    this.#settler.giveUp()
+    // A provider that does not answer must not keep the process.
+    await within(CLOSE_TIMEOUT_MS, this.#mailer.close())
   }
 
   #guard(message: string, work: () => Promise<void>): void {
@@ -156,17 +154,26 @@ export class DeliveryWorker {
   }
 
   #accept(email: ClaimedEmail): void {
-    // Claimed again after our own lease ran out: the hand-over that is still under way settles it.
-    if (this.#claimed.has(email.id)) return
+    const held = this.#claimed.get(email.id)
+    if (held) {
+      // Claimed again after our own lease ran out: the hand-over that is still under way settles it.
+      held.leaseUntil = email.leaseUntil
+      return
+    }
     this.#claimed.set(email.id, email)
     this.#waiting.push(email)
     this.#fillConnections()
   }
 
   #fillConnections(): void {
-    while (this.#active < this.#mailer.concurrency) {
+    while (this.#active < this.#mailer.concurrency && !this.#stopping) {
       const email = this.#waiting.shift()
       if (!email) return
+      if (email.leaseUntil <= this.#services.now()) {
+        // It could not be renewed in time, so another worker may be sending it by now.
+        this.#claimed.delete(email.id)
+        continue
+      }
       this.#active += 1
       // #handOver catches everything itself.
       void this.#handOver(email)
@@ -180,8 +187,7 @@ export class DeliveryWorker {
       return outcomeOf(email, { kind: 'temporary', reason }, this.#services.now(), Math.random())
     })
     this.#active -= 1
-    this.#finished.push({ email, outcome, untried: 0 })
-    this.#settleSoon()
+    this.#settler.finish(email, outcome)
     this.#fillConnections()
     if (this.#waiting.length < this.#mailer.concurrency) this.wake()
   }
@@ -189,6 +195,9 @@ export class DeliveryWorker {
   async #deliver(email: ClaimedEmail): Promise<Outcome> {
     const suppression = suppressionOf(email)
     if (suppression) return givenUp(email, 'SUPPRESSED', suppression)
+    if (email.attempts > MAX_ATTEMPTS) {
+      return givenUp(email, 'FAILED', 'Every attempt to hand this message over was cut off.')
+    }
     if (email.html === null) return givenUp(email, 'FAILED', 'The body of this message has expired.')
     const mail = await this.#outbox.outgoing(email, email.html)
     const { now } = this.#services
@@ -204,65 +213,17 @@ export class DeliveryWorker {
     return outcome
   }
 
-  #giveBack(email: ClaimedEmail): void {
-    const outcome: Outcome = {
-      status: 'PENDING',
-      providerMessageId: null,
-      error: null,
-      dueAt: email.dueAt,
-      event: null,
-    }
-    this.#finished.push({ email, outcome, untried: 1 })
-    this.#settleSoon()
-  }
-
-  #settleSoon(): void {
-    this.#settling ??= this.#settleAll().finally(() => {
-      this.#settling = null
-    })
-  }
-
-  /** What finishes while a statement runs is settled by the next one, so a busy worker settles in batches. */
-  async #settleAll(): Promise<void> {
-    while (this.#finished.length > 0) {
-      const batch = this.#finished
-      this.#finished = []
-      try {
-        await this.#settle(batch)
-      } catch (error) {
-        this.#services.log.warn({ err: error }, 'deliveries could not be settled; trying again')
-        this.#finished.push(...batch)
-        // The lease runs out and another worker takes the mail over.
-        if (Date.now() > this.#giveUpAt) return
-        await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-        continue
-      }
-      for (const { email } of batch) this.#claimed.delete(email.id)
-    }
-  }
-
-  async #settle(batch: Settled[]): Promise<void> {
-    const now = this.#services.now()
-    await this.#services.database.sql(settleDeliveries, [
-      this.#claimId,
-      now,
-      batch.map(({ email }) => email.projectId),
-      batch.map(({ email }) => email.id),
-      batch.map(({ outcome }) => outcome.status),
-      batch.map(({ outcome }) => outcome.providerMessageId),
-      batch.map(({ outcome }) => outcome.error),
-      batch.map(({ outcome }) => outcome.dueAt),
-      batch.map(() => newId(now)),
-      batch.map(({ outcome }) => outcome.event?.name ?? null),
-      batch.map(({ outcome }) => (outcome.event ? JSON.stringify(outcome.event.data) : null)),
-      batch.map(({ untried }) => untried),
-    ])
-  }
-
   async #renew(): Promise<void> {
-    if (this.#claimed.size === 0) return
+    const held = [...this.#claimed.values()]
+    if (held.length === 0) return
     const until = new Date(this.#services.now().getTime() + LEASE_MS)
-    await this.#services.database.sql(renewClaim, [this.#claimId, until])
+    const projects = held.map(({ projectId }) => projectId)
+    const ids = held.map(({ id }) => id)
+    const renewed = await this.#services.database.sql(renewLeases, [this.#claimId, until, projects, ids])
+    for (const { id } of renewed) {
+      const email = this.#claimed.get(id)
+      if (email) email.leaseUntil = until
+    }
   }
 
   async #takeOver(): Promise<void> {

@@ -28,3 +28,6 @@ export function retryDelay(attempts: number, random: number): number | null {
 /** A worker that has not renewed its claim for this long is dead, and its messages go to another one. */
 export const LEASE_MS = 30_000
 export const LEASE_RENEWAL_MS = 10_000
+
+/** A provider's words as Postgres takes them, as text and in JSON: no NUL, no half of a surrogate pair. */
+export const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed()

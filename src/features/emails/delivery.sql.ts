@@ -38,6 +38,8 @@ export type ClaimedEmail = {
   messageId: string
   attempts: number
   dueAt: Date
+  /** Until when the message belongs to the claim; the worker moves it with each renewal. */
+  leaseUntil: Date
   createdAt: Date
   contactId: string
   subscribed: boolean
@@ -72,7 +74,7 @@ export const claimDueMail: Statement<ClaimedEmail> = statement(
    )
    select e.project_id as "projectId", e.id, e.to_email as "toEmail", e.to_name as "toName", e."from",
      e.from_name as "fromName", e.reply_to as "replyTo", e.subject, e.type, e.message_id as "messageId",
-     e.attempts, e.due_at as "dueAt", e.created_at as "createdAt", e.contact_id as "contactId", c.subscribed,
+     e.attempts, e.due_at as "dueAt", e.lease_until as "leaseUntil", e.created_at as "createdAt", e.contact_id as "contactId", c.subscribed,
      e.template_id as "templateId", e.campaign_id as "campaignId", e.source_type as "sourceType",
      e.attachment_set_id as "attachmentSetId", content.html, content.headers,
      d.dkim_selector as "dkimSelector", d.dkim_private_key as "dkimPrivateKey", d.domain as "dkimDomain"
@@ -94,10 +96,17 @@ export const attachmentsOfSet: Statement<{
    from email_attachments where project_id = $1::uuid and set_id = $2::uuid order by position`,
 )
 
-/** The worker is alive: everything of its claim stays its own until $2. Index: emails_sending. */
-export const renewClaim: Statement<object> = statement(
-  'renew-claim',
-  `update emails set lease_until = $2::timestamptz where status = 'SENDING' and claim_id = $1::uuid`,
+/**
+ * The worker is alive: what it holds stays its own until $2. $1 claim; arrays: $3 project, $4 id. It names the
+ * messages because a claim whose answer was lost on the way is in the table but with no worker: that one must run
+ * out. Returns what is still the worker's. Key: emails_pkey.
+ */
+export const renewLeases: Statement<{ id: string }> = statement(
+  'renew-leases',
+  `update emails e set lease_until = $2::timestamptz
+   from unnest($3::uuid[], $4::uuid[]) as held (project_id, id)
+   where e.project_id = held.project_id and e.id = held.id and e.status = 'SENDING' and e.claim_id = $1::uuid
+   returning e.id`,
 )
 
 /**
@@ -131,7 +140,7 @@ export const settleDeliveries: Statement<{ id: string }> = statement(
      update emails e set
        status = o.status::email_status,
        provider_message_id = coalesce(o.provider_message_id, e.provider_message_id),
-       error = o.error, due_at = o.due_at, claim_id = null, lease_until = null,
+       error = case when o.untried = 1 then e.error else o.error end, due_at = o.due_at, claim_id = null, lease_until = null,
        attempts = e.attempts - o.untried,
        sent_at = case when o.status = 'SENT' then $2::timestamptz else e.sent_at end,
        updated_at = $2::timestamptz

@@ -1,7 +1,7 @@
 import type { Services } from '../../ctx.ts'
 import { decrypt, deriveKey } from '../../lib/secrets.ts'
 import type { DeliveryResult, DkimKey, OutgoingMail } from '../../mail/mailer.ts'
-import { retryDelay } from './delivery.rules.ts'
+import { retryDelay, storable } from './delivery.rules.ts'
 import { attachmentsOfSet, type ClaimedEmail, type OutcomeStatus } from './delivery.sql.ts'
 
 /** What is to be written about one message after a hand-over, or instead of one. */
@@ -32,14 +32,15 @@ const lifecycleData = (email: ClaimedEmail) => ({
 /** Decides what a hand-over comes to: done, tried again later, or given up. `random` is between 0 and 1. */
 export function outcomeOf(email: ClaimedEmail, result: DeliveryResult, now: Date, random: number): Outcome {
   if (result.kind === 'sent') {
-    const { providerMessageId } = result
+    const providerMessageId = result.providerMessageId && storable(result.providerMessageId)
     const event = { name: 'email.sent', data: lifecycleData(email) }
     return { status: 'SENT', providerMessageId, error: null, dueAt: email.dueAt, event }
   }
+  const reason = storable(result.reason)
   const delay = result.kind === 'temporary' ? retryDelay(email.attempts, random) : null
-  if (delay === null) return givenUp(email, 'FAILED', result.reason)
+  if (delay === null) return givenUp(email, 'FAILED', reason)
   const dueAt = new Date(now.getTime() + delay)
-  return { status: 'PENDING', providerMessageId: null, error: result.reason, dueAt, event: null }
+  return { status: 'PENDING', providerMessageId: null, error: reason, dueAt, event: null }
 }
 
 export const givenUp = (email: ClaimedEmail, status: 'FAILED' | 'SUPPRESSED', reason: string): Outcome => ({
