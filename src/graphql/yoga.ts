@@ -21,6 +21,9 @@ export function createGraphQL(schema: GraphQLSchema, development: boolean, log: 
     schema,
     graphqlEndpoint: '/graphql',
     graphiql: development ? { title: 'Mailwright' } : false,
+    // From our own package, loaded when it is asked for: the default page fetches its scripts from elsewhere.
+    renderGraphiQL: async (options) =>
+      (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
     landingPage: false,
     batching: false,
     multipart: false,

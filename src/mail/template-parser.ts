@@ -65,11 +65,14 @@ class Parser {
     const lastStart = text.lastIndexOf('\n') + 1
     this.#addToLine(text.slice(0, firstEnd), start)
     this.#endLine()
-    this.#add('text', text.slice(firstEnd, lastStart), start + firstEnd, start + lastStart)
+    if (lastStart > firstEnd) {
+      this.#add('text', text.slice(firstEnd, lastStart), start + firstEnd, start + lastStart)
+    }
     this.#addToLine(text.slice(lastStart), start + lastStart)
   }
 
   #addToLine(text: string, start: number): void {
+    if (text === '') return
     const token = this.#add('text', text, start, start + text.length)
     if (/\S/.test(text)) this.#hasContent = true
     else this.#blanks.push(token)

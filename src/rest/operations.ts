@@ -4,7 +4,6 @@ import {
   type GraphQLField,
   type GraphQLFieldMap,
   type GraphQLSchema,
-  getNamedType,
   isObjectType,
 } from 'graphql'
 import { useSofa } from 'sofa-api'
@@ -126,7 +125,3 @@ function toSofa(method: string): SofaMethod {
   if (!known) throw new Error(`no such method: ${method}`)
   return known
 }
-
-/** The name of the object that an operation answers with. */
-export const answerTypeOf = (operation: Pick<RestOperation, 'field'>): string =>
-  getNamedType(operation.field.type).name
