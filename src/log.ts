@@ -13,6 +13,7 @@ export const REDACTED: readonly string[] = [
   'err.where',
   'err.internalQuery',
   'err.meta',
+  'err.client',
 ]
 
 /** Written in the background, so that a log line never holds up a request. */

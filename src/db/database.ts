@@ -38,13 +38,18 @@ export function openDatabase(
     keepAlive: true,
     application_name: 'mailwright',
   })
-  // An idle connection that breaks must not end the process; the next query opens a new one.
-  pool.on('error', options.onError)
+  let closing = false
+  // An idle connection that breaks must not end the process; the next query opens a new one. While we close,
+  // the server may be the first to end one.
+  const onError = (error: Error) => {
+    if (!closing) options.onError(error)
+  }
+  pool.on('error', onError)
   const pipelines = new PipelinedConnections(url, {
     connections: options.pipelines,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     statementTimeoutMs: SHORT_STATEMENT_TIMEOUT_MS,
-    onError: options.onError,
+    onError,
   })
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   return {
@@ -57,6 +62,7 @@ export function openDatabase(
       return result.rows
     },
     async close() {
+      closing = true
       await pipelines.close()
       await prisma.$disconnect()
       await pool.end()

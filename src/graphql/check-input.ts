@@ -1,6 +1,9 @@
 import type { z } from 'zod'
 import { type FieldError, validationError } from '../errors.ts'
 
+/** A small body with a long list must not come back as an answer of megabytes. */
+const MAX_FIELD_ERRORS = 1_000
+
 /**
  * Checks an input against its schema and returns it as the schema leaves it (trimmed, unknown fields gone).
  * Throws VALIDATION_ERROR with one entry per bad field, all of them at once.
@@ -10,7 +13,7 @@ export function checkInput(schema: z.ZodType, input: unknown): unknown {
   if (result.success) return result.data
   const errors = result.error.issues.flatMap((issue) => toFieldErrors(issue, input))
   const byField = new Map(errors.toReversed().map((error) => [error.field, error]))
-  throw validationError([...byField.values()].toReversed())
+  throw validationError([...byField.values()].toReversed().slice(0, MAX_FIELD_ERRORS))
 }
 
 function toFieldErrors(issue: z.core.$ZodIssue, input: unknown, at: PropertyKey[] = []): FieldError[] {

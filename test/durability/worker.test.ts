@@ -100,6 +100,23 @@ scenario('The delivery worker', start, (test) => {
     assert.is(sink.counts().get('later-lost@receiver.example'), 1)
   })
 
+  test('does not hand over again what it is still handing over when its own lease ran out', async (context) => {
+    const { sink, clock } = context
+    const goOn = sink.hold()
+    const id = await sendMail(context, 'slow@receiver.example')
+    await until('the hand-over', () => sink.counts().has('slow@receiver.example'))
+    await until('the message is taken over', async () => {
+      const row = await emailRow(context, id)
+      if (row.attempts > 1) return true
+      // Renewals are made by the real time, and may fall in between.
+      if (row.lease_until > clock.now()) clock.advance(40 * SECOND)
+      return false
+    })
+    goOn()
+    assert.is((await attempted(context, id, 2)).status, 'SENT')
+    assert.is(sink.counts().get('slow@receiver.example'), 1)
+  })
+
   test('goes on when the database refuses one outcome', async (context) => {
     const { sink, sql } = context
     await sql(`alter table events add constraint no_poison check (data->>'subject' <> 'poison')`)

@@ -196,7 +196,7 @@ scenario('A subject', nothingShared, (test) => {
   test('with a megabyte of blanks takes no time', () => {
     const startedAt = performance.now()
     assert.is(subject('{{x}}', { x: `${' '.repeat(1_000_000)}x` }).length, MAX_SUBJECT)
-    assert.ok(performance.now() - startedAt < 1_000)
+    assert.ok(performance.now() - startedAt < 5_000)
   })
 })
 
@@ -273,13 +273,13 @@ scenario('A hostile template', nothingShared, (test) => {
     ]) {
       if (isValid(template)) html(template)
     }
-    assert.ok(performance.now() - startedAt < 1_000)
+    assert.ok(performance.now() - startedAt < 5_000)
   })
 
   test('of many tags in one line is read in no time', () => {
     const startedAt = performance.now()
-    checkTemplate('a{{x}}'.repeat(200_000))
-    assert.ok(performance.now() - startedAt < 1_500)
+    checkTemplate('a{{x}}'.repeat(500_000))
+    assert.ok(performance.now() - startedAt < 5_000)
   })
 
   test('of forty megabytes is read in a moment', () => {

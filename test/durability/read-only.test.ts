@@ -1,0 +1,68 @@
+import * as assert from 'uvu/assert'
+import { type MailSink, startMailSink } from '../support/mail-sink.ts'
+import { attempted, emailEvents, emailRow, sendMail } from '../support/mailing.ts'
+import { assertRefused } from '../support/refusals.ts'
+import { scenario } from '../support/scenario.ts'
+import { type Service, startService, until } from '../support/service.ts'
+import { administer } from '../support/test-server.ts'
+
+type Context = Service & { sink: MailSink }
+
+async function start(): Promise<Context> {
+  const sink = await startMailSink()
+  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url })
+  return {
+    ...service,
+    sink,
+    stop: async () => {
+      await service.stop()
+      await sink.stop()
+    },
+  }
+}
+
+/** As a standby after a fail-over, or a hosted database whose disk is full; connections have to be made anew. */
+async function setReadOnly({ databaseUrl }: Context, readOnly: boolean): Promise<void> {
+  const name = new URL(databaseUrl).pathname.slice(1)
+  await administer(databaseUrl, `alter database ${name} set default_transaction_read_only = ${readOnly}`)
+  await administer(
+    databaseUrl,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = '${name}' and application_name like 'mailwright%'`,
+  )
+}
+
+scenario('A database that takes no writes for a while', start, (test) => {
+  test('is told as 503, and what was handed over meanwhile is settled afterwards, once', async (context) => {
+    const { sink, call, project } = context
+    const goOn = sink.hold()
+    const id = await sendMail(context, 'flying@receiver.example')
+    await until('the hand-over', () => sink.counts().has('flying@receiver.example'))
+    await setReadOnly(context, true)
+    goOn()
+    await until('the hand-over is done', () => sink.underWay.size === 0)
+    const message = { to: 'a@b.example', from: `hello@${project.domain}`, subject: 'x', body: 'x' }
+    for (const [path, key, body] of [
+      ['/v1/send', project.secret, message],
+      ['/v1/track', project.public, { email: 'a@b.example', event: 'seen' }],
+      ['/templates', project.secret, { ...message, name: 'x' }],
+    ] as const) {
+      const answer = await until(`an answer of ${path}`, async () => {
+        const found = await call('POST', path, { key, body })
+        // The connections that were ended are noticed by the first who use them.
+        return found.status !== 200 && found
+      })
+      assertRefused(answer, 503, 'SERVICE_UNAVAILABLE')
+    }
+    assert.is((await emailRow(context, id)).status, 'SENDING')
+    await setReadOnly(context, false)
+    const row = await attempted(context, id, 1)
+    assert.is(row.status, 'SENT')
+    assert.is(sink.counts().get('flying@receiver.example'), 1)
+    assert.is((await emailEvents(context, id)).length, 1)
+    await until('a message is accepted', async () => {
+      const answer = await call('POST', '/v1/send', { key: project.secret, body: message })
+      return answer.status === 200
+    })
+  })
+})
