@@ -31,6 +31,9 @@ const UNREACHABLE = new Set([
   '08001',
   '08003',
   '08006',
+  '25006', // read only: a standby, or a hosted database whose disk is full
+  '53100', // disk full
+  '53200', // out of memory
   '53300', // too many connections
   '57P01', // shut down by an administrator
   '57P02', // crashed

@@ -6,7 +6,7 @@ const MAX_FIELD_ERRORS = 1_000
 
 /**
  * Checks an input against its schema and returns it as the schema leaves it (trimmed, unknown fields gone).
- * Throws VALIDATION_ERROR with one entry per bad field, all of them at once.
+ * Throws VALIDATION_ERROR with one entry per bad field, all of them at once (up to MAX_FIELD_ERRORS).
  */
 export function checkInput(schema: z.ZodType, input: unknown): unknown {
   const result = schema.safeParse(input)

@@ -47,12 +47,10 @@ scenario('A database that takes no writes for a while', start, (test) => {
       ['/v1/track', project.public, { email: 'a@b.example', event: 'seen' }],
       ['/templates', project.secret, { ...message, name: 'x' }],
     ] as const) {
-      const answer = await until(`an answer of ${path}`, async () => {
-        const found = await call('POST', path, { key, body })
-        // The connections that were ended are noticed by the first who use them.
-        return found.status !== 200 && found
-      })
-      assertRefused(answer, 503, 'SERVICE_UNAVAILABLE')
+      // More than once: the first may only find that its connection was ended.
+      for (let round = 1; round <= 3; round += 1) {
+        assertRefused(await call('POST', path, { key, body }), 503, 'SERVICE_UNAVAILABLE')
+      }
     }
     assert.is((await emailRow(context, id)).status, 'SENDING')
     await setReadOnly(context, false)

@@ -1,7 +1,7 @@
 import { badRequest, notFound } from '../../errors.ts'
 import { type Exchange, reply, replyHtml, replyJson } from '../../http/exchange.ts'
+import type { HttpParts } from '../../http/http-parts.ts'
 import type { ServerRoute } from '../../http/server.ts'
-import type { HttpParts } from '../../http.ts'
 import { escapeHtml } from '../../lib/html.ts'
 import type { MailboxMessage, MailboxReader } from '../../mail/mailbox.ts'
 

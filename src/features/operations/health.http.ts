@@ -3,8 +3,8 @@ import { hashKey } from '../../access.ts'
 import { pendingMigrations } from '../../db/migrate.ts'
 import { AppError } from '../../errors.ts'
 import { type Exchange, reply, replyJson } from '../../http/exchange.ts'
+import type { HttpParts } from '../../http/http-parts.ts'
 import type { ServerRoute } from '../../http/server.ts'
-import type { HttpParts } from '../../http.ts'
 
 const CHECK_TIMEOUT_MS = 2_000
 const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/

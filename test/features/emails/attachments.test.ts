@@ -130,6 +130,11 @@ scenario('Attachments', start, (test) => {
     ])
   })
 
+  test('say it of a thousand at most', async (service) => {
+    const answer = await withoutTrace(service, () => send(service, { attachments: times(20_000, {}) }))
+    assert.is(fieldErrors(answer).length, 1_000)
+  })
+
   test('may be ten, and not eleven', async (service) => {
     const { email } = await sent(service, { attachments: times(10, file()) })
     assert.is((await filesOf(service, email)).length, 10)
