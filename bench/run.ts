@@ -123,7 +123,7 @@ async function benchSend(database: BenchDatabase): Promise<void> {
   const keyHash = hashKey(project.secret)
   const pool = await poolLoad(
     database.url,
-    storeSend({ single: true, once: false, files: false }),
+    storeSend({ single: true, once: false, files: false }, 0),
     (index) => {
       const contactId = randomUUID()
       return [

@@ -2,12 +2,15 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from '../generated/prisma/client.ts'
 import { PipelinedConnections } from './pipelined-connections.ts'
-import type { Sql, Statement } from './sql.ts'
+import { type Sql, type Statement, sqlState } from './sql.ts'
 
 /** A statement that takes longer is ended by the server; the request answers 503. */
 const STATEMENT_TIMEOUT_MS = 30_000
 /** Statements of the hot paths have others behind them, and are done in milliseconds. */
 const SHORT_STATEMENT_TIMEOUT_MS = 10_000
+/** A statement that waits for a row longer than this goes on waiting where it holds up nobody, on the pool. */
+const SHORT_LOCK_TIMEOUT_MS = 100
+const LOCK_TIMEOUT = '55P03'
 const CONNECT_TIMEOUT_MS = 5_000
 
 export type Database = {
@@ -49,17 +52,26 @@ export function openDatabase(
     connections: options.pipelines,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     statementTimeoutMs: SHORT_STATEMENT_TIMEOUT_MS,
+    lockTimeoutMs: SHORT_LOCK_TIMEOUT_MS,
     onError,
   })
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
+  const onPool = async <Row extends object>(query: Statement<Row>, values: unknown[]) => {
+    const result = await pool.query<Row>({ name: query.name, text: query.text, values })
+    return result.rows
+  }
   return {
     url,
     pool,
     prisma,
     sql: async <Row extends object>(query: Statement<Row>, values: unknown[] = []) => {
-      if (query.short) return pipelines.query<Row>(query, values)
-      const result = await pool.query<Row>({ name: query.name, text: query.text, values })
-      return result.rows
+      if (!query.short) return onPool(query, values)
+      try {
+        return await pipelines.query<Row>(query, values)
+      } catch (error) {
+        if (sqlState(error) !== LOCK_TIMEOUT) throw error
+        return onPool(query, values)
+      }
     },
     async close() {
       closing = true

@@ -6,6 +6,8 @@ export type PipelineOptions = {
   connections: number
   connectTimeoutMs: number
   statementTimeoutMs: number
+  /** A statement that waits longer for a row fails with 55P03, having done nothing. */
+  lockTimeoutMs: number
   onError: (error: Error) => void
 }
 
@@ -47,12 +49,13 @@ export class PipelinedConnections {
   /** A connection that cannot be made, or that is lost, is made anew for the next statement. */
   async #connect(connection: Connection): Promise<pg.Client> {
     if (this.#closed) throw new Error('Connection terminated: the service is stopping')
-    const { connectTimeoutMs, statementTimeoutMs, onError } = this.#options
+    const { connectTimeoutMs, statementTimeoutMs, lockTimeoutMs, onError } = this.#options
     const client = new pg.Client({
       connectionString: this.#url,
       pipeline: true,
       connectionTimeoutMillis: connectTimeoutMs,
       statement_timeout: statementTimeoutMs,
+      lock_timeout: lockTimeoutMs,
       query_timeout: statementTimeoutMs + 5_000,
       keepAlive: true,
       application_name: 'mailwright',

@@ -1,4 +1,4 @@
-import { type Statement, shortStatement } from '../../db/sql.ts'
+import { type Statement, shortStatement, statement } from '../../db/sql.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import { rememberAnswer, reservationHolds } from '../../idempotency.sql.ts'
 import type { JsonObject } from '../../lib/json.ts'
@@ -44,7 +44,7 @@ export const sendContextOfOne: Statement<SendContext> = shortStatement(
 )
 
 /** For many, $5 is an array. */
-export const sendContextOfMany: Statement<SendContext> = shortStatement(
+export const sendContextOfMany: Statement<SendContext> = statement(
   'send-context-many',
   sendContextText('= any($5::text[])'),
 )
@@ -123,12 +123,20 @@ const answerCtes = `
   answer as (select $25::text as response from project),
   remembered as (${rememberAnswer('$1::uuid', '$22', '$23::uuid', '$24')})`
 
+/** Characters of HTML up to which a message is stored in no time. */
+const SHORT_HTML = 256 * 1024
+
 const statements = new Map<string, Statement<SendRow>>()
 
-/** Contacts, their subscription events, emails, contents and files in one statement, so in one commit. */
-export function storeSend(shape: SendShape): Statement<SendRow> {
+/**
+ * Contacts, their subscription events, emails, contents and files in one statement, so in one commit. What takes
+ * a while to store (many recipients, files, a large body) does not share a connection with others.
+ */
+export function storeSend(shape: SendShape, htmlLength: number): Statement<SendRow> {
   const name = `store-send${shape.single ? '' : '-many'}${shape.once ? '-once' : ''}${shape.files ? '-files' : ''}`
-  const known = statements.get(name) ?? shortStatement<SendRow>(name, sendText(shape))
-  statements.set(name, known)
+  const short = shape.single && !shape.files && htmlLength <= SHORT_HTML
+  const key = `${name} ${short}`
+  const known = statements.get(key) ?? (short ? shortStatement : statement)<SendRow>(name, sendText(shape))
+  statements.set(key, known)
   return known
 }

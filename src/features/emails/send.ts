@@ -215,7 +215,8 @@ async function store(
     ...(files.length > 0 ? perFile(files) : []),
   ]
   try {
-    const statement = storeSend({ single, once: held !== null, files: files.length > 0 })
+    const htmlLength = addressed.reduce((sum, { composed }) => sum + composed.html.length, 0)
+    const statement = storeSend({ single, once: held !== null, files: files.length > 0 }, htmlLength)
     const [row] = await ctx.sql(statement, values)
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
     return true

@@ -1,0 +1,49 @@
+import * as assert from 'uvu/assert'
+import { hold } from '../support/held-lock.ts'
+import { scenario } from '../support/scenario.ts'
+import { startService } from '../support/service.ts'
+
+/** More than there are pipelined connections, so that each has one that waits. */
+const WAITING = 8
+
+scenario('Short statements', startService, (test) => {
+  test('that wait for a row hold up nobody else', async ({ call, project, newProject, databaseUrl, sql }) => {
+    const body = { email: 'locked@example.org', event: 'seen' }
+    await call('POST', '/v1/track', { key: project.public, body })
+    const held = await hold(databaseUrl, `select from contacts where email = $1 for update`, [body.email])
+    const waiting = Array.from({ length: WAITING }, (_, index) =>
+      call('POST', '/v1/track', { key: project.public, body: { ...body, data: { [`key${index}`]: index } } }),
+    )
+    await held.waiters(WAITING)
+    const other = await newProject()
+    const answer = await call('POST', '/v1/track', { key: other.public, body })
+    assert.is(answer.status, 200)
+    await held.release()
+    const answers = await Promise.all(waiting)
+    assert.equal(
+      answers.map(({ status }) => status),
+      Array.from({ length: WAITING }, () => 200),
+    )
+    const [contact] = await sql('select data from contacts where project_id = $1', [project.id])
+    assert.is(Object.keys(contact?.data).length, WAITING)
+  })
+
+  test('go on over new connections after the server has ended the old ones', async ({
+    call,
+    project,
+    sql,
+  }) => {
+    const body = { email: 'a@example.org', event: 'seen' }
+    await call('POST', '/v1/track', { key: project.public, body })
+    await sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid() and application_name = 'mailwright'`,
+    )
+    // The first to use an ended connection may find out; it is told to try again.
+    await Promise.all(
+      Array.from({ length: 6 }, () => call('POST', '/v1/track', { key: project.public, body })),
+    )
+    const answer = await call('POST', '/v1/track', { key: project.public, body })
+    assert.is(answer.status, 200)
+  })
+})
