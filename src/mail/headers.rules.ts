@@ -1,5 +1,5 @@
-/** Field names as RFC 5322 has them: printable ASCII without the colon. */
-const fieldName = /^[\x21-\x39\x3b-\x7e]{1,200}$/
+/** Field names as RFC 5322, 3.6.8 has them: printable ASCII without the colon. Longer ones cannot be folded. */
+const fieldName = /^[\x21-\x39\x3b-\x7e]{1,76}$/
 
 const replacing =
   /^(?:bcc|cc|from|to|sender|subject|date|message-id|dkim-signature|mime-version|received|return-path|content-.*)$/i

@@ -1,24 +1,18 @@
 import { z } from 'zod'
 import { email, HAS_CONTROL, id, jsonObject, line, optional } from '../../lib/fields.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
-import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
+import { isHeaderName, MAX_SUBJECT, replacesEnvelope } from '../../mail/headers.rules.ts'
 import { contactData } from '../contacts/contact-data.rules.ts'
 import { recipients, sender } from './recipients.rules.ts'
 
-/** Headers that belong to the envelope or to the message's structure; a custom one must not replace them. */
-const RESERVED_HEADER =
-  /^(bcc|cc|from|to|sender|subject|date|message-id|dkim-signature|mime-version|received|return-path|content-.*)$/i
-/** RFC 5322, 3.6.8: printable ASCII but the colon. */
-const HEADER_NAME = /^[!-9;-~]+$/
-const MAX_HEADER_NAME = 76
 const MAX_HEADER_VALUE = 998
 const MAX_HEADERS = 50
 
 function headerProblem(name: string, value: unknown): { code: string; message: string } | null {
-  if (!HEADER_NAME.test(name) || name.length > MAX_HEADER_NAME) {
+  if (!isHeaderName(name)) {
     return { code: 'invalid_string', message: 'is not a header name (printable ASCII, no colon or blank)' }
   }
-  if (RESERVED_HEADER.test(name)) {
+  if (replacesEnvelope(name)) {
     return { code: 'custom', message: 'is set by the service and cannot be replaced' }
   }
   if (typeof value !== 'string') return { code: 'invalid_type', message: 'must be a string' }
