@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
-import type { Config } from './config.ts'
+import { type Config, hostInUrl } from './config.ts'
 import type { Services } from './ctx.ts'
 import { DeliveryWorker } from './features/emails/delivery-worker.ts'
 import { graphqlRoutes } from './graphql/graphql.http.ts'
@@ -76,6 +76,6 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
 async function withPort(config: Config): Promise<Config> {
   if (config.port !== 0) return config
   const port = await freePort(config.host)
-  const apiUrl = config.apiUrl.endsWith(':0') ? `http://${config.host}:${port}` : config.apiUrl
+  const apiUrl = config.apiUrl.endsWith(':0') ? `http://${hostInUrl(config.host)}:${port}` : config.apiUrl
   return Object.freeze({ ...config, port, apiUrl })
 }

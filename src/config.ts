@@ -6,7 +6,8 @@ import { z } from 'zod'
 const ROLES = ['http', 'worker'] as const
 export type RoleName = (typeof ROLES)[number]
 
-const number = (fallback: number, minimum = 0) => z.coerce.number().int().min(minimum).default(fallback)
+const number = (fallback: number, minimum = 0, maximum = 2_147_483_647) =>
+  z.coerce.number().int().min(minimum).max(maximum).default(fallback)
 const flag = z
   .enum(['true', 'false'])
   .default('false')
@@ -17,7 +18,10 @@ const list = z.string().transform((value) =>
     .map((item) => item.trim())
     .filter(Boolean),
 )
-const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ''))
+const url = z
+  .url({ protocol: /^https?$/ })
+  .refine((value) => !/[?#]/.test(value), 'must have no query and no fragment')
+  .transform((value) => value.replace(/\/+$/, ''))
 
 /** Every variable that the service reads, with its default. Units are in the names or in the descriptions. */
 const variables = z.object({
@@ -43,6 +47,7 @@ const variables = z.object({
   MAIL_PROVIDER: z.enum(['mailbox', 'smtp', 'mailgun']).optional(),
   SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
+    .refine((value) => URL.canParse(value) && new URL(value).hostname !== '', 'must name a host')
     .optional()
     .describe('smtp://user:password@host:587 or smtps://…'),
   SMTP_CONNECTIONS: number(10, 1).describe('connections to the SMTP server per worker process'),
@@ -50,8 +55,8 @@ const variables = z.object({
   MAILGUN_URL: url.default('https://api.mailgun.net'),
   RATE_LIMIT_PER_MINUTE: number(1000).describe('requests per project; 0 = off'),
   PROJECT_SEND_RATE_PER_SECOND: number(50).describe('messages per project; 0 = off'),
-  IDEMPOTENCY_TTL_HOURS: number(24, 1),
-  EMAIL_BODY_RETENTION_DAYS: number(90, 1),
+  IDEMPOTENCY_TTL_HOURS: number(24, 1, 8_760),
+  EMAIL_BODY_RETENTION_DAYS: number(90, 1, 36_500),
   MAX_ATTACHMENTS: number(10),
   MAX_ATTACHMENT_MB: number(10).describe('all attachments of a message together, decoded'),
   MAX_MESSAGE_MB: number(40, 1).describe('the whole message'),
@@ -74,7 +79,7 @@ export class ConfigurationError extends Error {
 
 /** Reads the environment once. Nothing else in the service looks at `process.env`. */
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim() !== ''))
   const parsed = variables.safeParse(present)
   const bad = (parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`)
   const problems = [...bad, ...contradictions(present)]
@@ -124,7 +129,7 @@ function build(v: Variables) {
     dataDir,
     roles: v.ROLES,
     /** With port 0 and no API_URL, startApp puts the port in that it got. */
-    apiUrl: v.API_URL ?? `http://${host}:${v.PORT}`,
+    apiUrl: v.API_URL ?? `http://${hostInUrl(host)}:${v.PORT}`,
     dashboardUrl: v.DASHBOARD_URL ?? null,
     encryptionSecret: v.ENCRYPTION_SECRET ?? jwtSecret,
     mail: mailConfig(v, dataDir),
@@ -139,6 +144,12 @@ function build(v: Variables) {
     metricsToken: v.METRICS_TOKEN ?? null,
     logLevel: v.LOG_LEVEL,
   }
+}
+
+/** A name by which this machine reaches itself, for links in development. */
+export function hostInUrl(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
 }
 
 function mailConfig(v: Variables, dataDir: string): MailConfig {

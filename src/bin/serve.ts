@@ -52,7 +52,8 @@ function banner({ config }: App, demo: Demo | null, milliseconds: number): strin
       `  GraphQL    ${config.apiUrl}/graphql`,
       `  API pages  ${config.apiUrl}/docs`,
     )
-    if (config.mail.provider === 'mailbox') lines.push(`  Mailbox    ${config.apiUrl}/mailbox`)
+    if (config.mail.provider === 'mailbox' && config.environment !== 'production')
+      lines.push(`  Mailbox    ${config.apiUrl}/mailbox`)
   }
   if (demo) lines.push('', ...demoLines(config.apiUrl, demo))
   return `${lines.join('\n')}\n`

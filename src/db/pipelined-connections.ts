@@ -33,7 +33,7 @@ export class PipelinedConnections {
     const connection = this.#leastBusy()
     connection.waiting += 1
     try {
-      connection.client ??= this.#connect(connection)
+      connection.client ??= this.#open(connection)
       const client = await connection.client
       const result = await client.query<Row>({ name: query.name, text: query.text, values })
       return result.rows
@@ -47,7 +47,15 @@ export class PipelinedConnections {
   }
 
   /** A connection that cannot be made, or that is lost, is made anew for the next statement. */
-  async #connect(connection: Connection): Promise<pg.Client> {
+  #open(connection: Connection): Promise<pg.Client> {
+    const opening: Promise<pg.Client> = this.#connect(() => {
+      // A late word of an old connection must not end a newer one.
+      if (connection.client === opening) connection.client = null
+    })
+    return opening
+  }
+
+  async #connect(forget: () => void): Promise<pg.Client> {
     if (this.#closed) throw new Error('Connection terminated: the service is stopping')
     const { connectTimeoutMs, statementTimeoutMs, lockTimeoutMs, onError } = this.#options
     const client = new pg.Client({
@@ -60,9 +68,6 @@ export class PipelinedConnections {
       keepAlive: true,
       application_name: 'mailwright',
     })
-    const forget = () => {
-      connection.client = null
-    }
     client.on('error', (error) => {
       forget()
       onError(error)

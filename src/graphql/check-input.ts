@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import { type FieldError, validationError } from '../errors.ts'
+import { type FieldError, fieldError, validationError } from '../errors.ts'
+import { isJsonObject } from '../lib/json.ts'
 
 /** A small body with a long list must not come back as an answer of megabytes. */
 const MAX_FIELD_ERRORS = 1_000
@@ -9,11 +10,24 @@ const MAX_FIELD_ERRORS = 1_000
  * Throws VALIDATION_ERROR with one entry per bad field, all of them at once (up to MAX_FIELD_ERRORS).
  */
 export function checkInput(schema: z.ZodType, input: unknown): unknown {
+  assertCountable(input)
   const result = schema.safeParse(input)
   if (result.success) return result.data
   const errors = result.error.issues.flatMap((issue) => toFieldErrors(issue, input))
   const byField = new Map(errors.toReversed().map((error) => [error.field, error]))
   throw validationError([...byField.values()].toReversed().slice(0, MAX_FIELD_ERRORS))
+}
+
+/** Above what any field may have; the items of a list are checked one by one, and a body can have millions. */
+const MAX_ITEMS = 40_000
+
+function assertCountable(input: unknown): void {
+  if (!isJsonObject(input)) return
+  for (const [field, value] of Object.entries(input)) {
+    if (typeof value !== 'object' || value === null) continue
+    const items = Array.isArray(value) ? value.length : Object.keys(value).length
+    if (items > MAX_ITEMS) throw fieldError(field, 'too_big', `must have at most ${MAX_ITEMS} items`)
+  }
 }
 
 function toFieldErrors(issue: z.core.$ZodIssue, input: unknown, at: PropertyKey[] = []): FieldError[] {

@@ -26,7 +26,7 @@ type EndpointOptions = {
   access: Access
   /** Where it answers over REST; without it the operation is GraphQL only. */
   rest?: RestRoute
-  /** The operation takes an Idempotency-Key; in GraphQL add the arguments of `idempotencyArgs`. */
+  /** The operation takes an Idempotency-Key; in GraphQL it is the arguments idempotencyKey and idempotencyReplay. */
   idempotent?: boolean
 }
 

@@ -2,19 +2,17 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { Actor } from '../access.ts'
+import type { Config } from '../config.ts'
 import { createCtx, type Services } from '../ctx.ts'
 import { badRequest, invalidBody } from '../errors.ts'
 import { admit } from '../http/admission.ts'
-import { assertJsonType, readBody } from '../http/body.ts'
+import { assertJsonType, MAX_BODY_BYTES, messageBodyLimit, readBody } from '../http/body.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { ServerRoute } from '../http/server.ts'
 import type { RateLimiter } from '../limits.ts'
 import { refusedGraphQL } from './public-error.ts'
 import type { GraphQL } from './yoga.ts'
-
-/** A GraphQL request may carry a message with attachments in its variables, as the REST body does. */
-const BASE64_GROWTH = 4 / 3
-const MESSAGE_OVERHEAD = 2 * 1024 * 1024
 
 /** GET serves GraphiQL (in development) and queries, POST serves operations; both through Yoga. */
 export function graphqlRoutes(graphql: GraphQL, services: Services, rateLimiter: RateLimiter): ServerRoute[] {
@@ -37,25 +35,34 @@ async function handleGraphQL(
   const answer = await graphql.fetch(
     // Only path and query count; what stands in Host is not ours.
     `http://localhost/graphql?${exchange.query}`,
-    request.method === 'POST' ? await postOf(exchange, services) : getOf(exchange),
+    request.method === 'POST' ? await postOf(exchange, bodyLimit(actor, services.config)) : getOf(exchange),
     createCtx(services, actor, requestId),
   )
   if (answer.status === 406) throw badRequest('The answer is JSON; the header Accept must allow it.')
   response.setHeader('x-request-id', requestId)
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
   if (!answer.body) return void response.end()
-  await pipeline(Readable.from(answer.body), response)
+  await pipeline(Readable.from(answer.body), response).catch(ignoreDeparture)
+}
+
+/** A client that leaves in the middle of an answer is no fault of ours. */
+function ignoreDeparture(error: unknown): void {
+  const left = error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
+  if (!left) throw error
 }
 
 /** JSON only: a browser sends the other types without asking, and with the cookies of the dashboard. */
-async function postOf({ request }: Exchange, { config }: Services): Promise<RequestInit> {
+async function postOf({ request }: Exchange, limit: number): Promise<RequestInit> {
   assertJsonType(request.headers['content-type'])
-  const limit = config.maxMessageBytes * BASE64_GROWTH + MESSAGE_OVERHEAD
   const body = await readBody(request, limit)
   if (!isUtf8(body)) throw invalidBody('The body is not valid UTF-8.')
   const headers = { ...headersOf(request), 'content-type': 'application/json' }
   return { method: 'POST', headers, body: new Uint8Array(body) }
 }
+
+/** Only who may send needs room for a message; nobody else makes us keep so much in memory. */
+const bodyLimit = (actor: Actor, config: Config): number =>
+  actor.kind === 'key' && actor.keyKind === 'secret' ? messageBodyLimit(config) : MAX_BODY_BYTES
 
 function getOf({ request, query }: Exchange): RequestInit {
   for (const name of ['variables', 'extensions']) assertJson(name, query.get(name))

@@ -1,7 +1,18 @@
 import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream/promises'
+import type { Config } from '../config.ts'
 import { AppError, invalidBody, tooLarge } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../lib/json.ts'
+
+/** The largest JSON body of a request that takes no message, in bytes. */
+export const MAX_BODY_BYTES = 1024 * 1024
+/** Base64 makes three bytes four characters; the rest of a message is small beside its attachments. */
+const BASE64_GROWTH = 4 / 3
+const MESSAGE_OVERHEAD = 2 * 1024 * 1024
+
+/** The largest JSON body of a request that may hold a message with attachments, in bytes. */
+export const messageBodyLimit = ({ maxMessageBytes }: Config): number =>
+  maxMessageBytes * BASE64_GROWTH + MESSAGE_OVERHEAD
 
 /** What nobody wants to read is taken off the wire up to here; then the connection is cut. */
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024

@@ -20,7 +20,7 @@ export const newId = (now: Date): string => v7({ msecs: now.getTime(), random: r
 
 /** Every id made at that time or later is greater or equal. */
 export const earliestId = (time: Date): string =>
-  v7({ msecs: time.getTime(), seq: 0, random: new Uint8Array(16) })
+  v7({ msecs: Math.max(0, time.getTime()), seq: 0, random: new Uint8Array(16) })
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 

@@ -16,14 +16,21 @@ const MAX_WORK = 128 * 1024 * 1024
 /** What a tag or a pass of a loop costs, in characters. */
 const STEP = 32
 
-/** What filling templates may cost; shared by all that one request renders. */
-export class RenderBudget {
+/** Messages that are rendered together: they share what that may cost, and a template is parsed once for all. */
+export class RenderBatch {
   #left = MAX_WORK
+  readonly #parsed = new Map<string, Token[]>()
 
   /** Throws RenderedTooLarge. */
   spend(characters: number): void {
     this.#left -= characters
     if (this.#left < 0) throw new RenderedTooLarge()
+  }
+
+  tokensOf(template: string): Token[] {
+    const tokens = this.#parsed.get(template) ?? tokensOf(template)
+    this.#parsed.set(template, tokens)
+    return tokens
   }
 }
 
@@ -34,28 +41,32 @@ function textOf(value: unknown): string {
 }
 
 /** Only what the data itself holds: nothing that JavaScript gives to every object. */
-function valueAt(view: unknown, path: string[]): unknown {
+function valueAt(view: unknown, path: string): unknown {
   let value = view
-  for (const name of path) {
+  let start = 0
+  for (;;) {
+    const dot = path.indexOf('.', start)
+    const name = path.slice(start, dot === -1 ? undefined : dot)
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
     value = Reflect.get(value, name)
+    if (dot === -1) return value
+    start = dot + 1
   }
-  return value
 }
 
 const withoutQuotes = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2] ?? text
 
 class Variables extends Mustache.Context {
-  readonly budget: RenderBudget
+  readonly batch: RenderBatch
 
-  constructor(view: unknown, budget: RenderBudget, parent?: Variables) {
+  constructor(view: unknown, batch: RenderBatch, parent?: Variables) {
     super(view, parent)
-    this.budget = budget
+    this.batch = batch
   }
 
   /** `name`, `path.to.name`, `.` for the item of a loop, each with an optional `?? fallback`. */
   override lookup(name: string): unknown {
-    this.budget.spend(STEP + name.length)
+    this.batch.spend(STEP + name.length)
     const mark = name.indexOf('??')
     if (mark === -1) return this.#find(name)
     const value = this.#find(name.slice(0, mark).trim())
@@ -65,17 +76,16 @@ class Variables extends Mustache.Context {
 
   #find(name: string): unknown {
     if (name === '.') return this.view
-    const path = name.split('.')
     for (let scope: Mustache.Context | undefined = this; scope; scope = scope.parent) {
-      const value = valueAt(scope.view, path)
+      const value = valueAt(scope.view, name)
       if (value !== undefined) return value
     }
     return undefined
   }
 
   override push(view: unknown): Variables {
-    this.budget.spend(STEP)
-    return new Variables(view, this.budget, this)
+    this.batch.spend(STEP)
+    return new Variables(view, this.batch, this)
   }
 }
 
@@ -94,19 +104,19 @@ function tokensOf(template: string): Token[] {
   return tokens
 }
 
-/** mustache.js with our parser, our variables and a budget. A writer serves one message. */
+/** mustache.js with our parser, our variables and a limit. A writer serves one text. */
 class MessageWriter extends Mustache.Writer {
   readonly #escape: (text: string) => string
-  readonly #budget: RenderBudget
+  readonly #batch: RenderBatch
 
-  constructor(escapeText: (text: string) => string, budget: RenderBudget) {
+  constructor(escapeText: (text: string) => string, batch: RenderBatch) {
     super()
     this.#escape = escapeText
-    this.#budget = budget
+    this.#batch = batch
   }
 
   override parse(template: string): Token[] {
-    return tokensOf(template)
+    return this.#batch.tokensOf(template)
   }
 
   override escapedValue(token: string[], context: Mustache.Context): string {
@@ -118,12 +128,12 @@ class MessageWriter extends Mustache.Writer {
   }
 
   override rawValue(token: string[]): string {
-    this.#budget.spend(STEP)
+    this.#batch.spend(STEP)
     return this.#spent(token[1] ?? '')
   }
 
   #spent(text: string): string {
-    this.#budget.spend(text.length)
+    this.#batch.spend(text.length)
     return text
   }
 }
@@ -131,16 +141,16 @@ class MessageWriter extends Mustache.Writer {
 /** Variables of one message, prepared once and used for its subject and body. */
 export type View = { context: Variables }
 
-/** Throws RenderedTooLarge when it is rendered for more than `budget` allows. */
-export const viewOf = (variables: JsonObject, budget: RenderBudget = new RenderBudget()): View => ({
-  context: new Variables(variables, budget),
+/** Rendering with it throws RenderedTooLarge when that comes to more than the batch may. */
+export const viewOf = (variables: JsonObject, batch: RenderBatch = new RenderBatch()): View => ({
+  context: new Variables(variables, batch),
 })
 
 const isPlainText = (template: string) => !template.includes('{{')
 
 function fill(template: string, { context }: View, escapeText: (text: string) => string): string {
   if (isPlainText(template)) return template
-  return new MessageWriter(escapeText, context.budget).render(template, context)
+  return new MessageWriter(escapeText, context.batch).render(template, context)
 }
 
 /** Fills a body: {{x}} is HTML-escaped, {{{x}}} is raw. What comes out is never rendered again. */

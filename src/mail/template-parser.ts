@@ -15,6 +15,8 @@ type Kind = 'text' | 'name' | '&' | '#' | '^'
 export type Token = [kind: Kind, value: string, start: number, end: number, parts: Token[]]
 
 const MAX_NESTING = 20
+/** Far more than any message has; each takes a few hundred bytes of memory. */
+const MAX_TAGS = 100_000
 const SIGILS = '#^/>{&=!'
 
 /**
@@ -41,9 +43,10 @@ class Parser {
 
   parse(): Token[] {
     let at = 0
-    for (;;) {
+    for (let tags = 0; ; tags += 1) {
       const start = this.#template.indexOf(this.#open, at)
       if (start === -1) break
+      if (tags === MAX_TAGS) throw this.#problem(`More than ${MAX_TAGS} tags`, start)
       this.#addText(at, start)
       at = this.#readTag(start)
     }

@@ -6,18 +6,12 @@ import { checkInput } from '../graphql/check-input.ts'
 import { causeOf } from '../graphql/public-error.ts'
 import { nameOf } from '../graphql/rest-route.ts'
 import { admit } from '../http/admission.ts'
-import { parseJsonObject, readBody } from '../http/body.ts'
+import { MAX_BODY_BYTES, messageBodyLimit, parseJsonObject, readBody } from '../http/body.ts'
 import { type Exchange, type Headers, reply, replyJson } from '../http/exchange.ts'
 import type { ErrorBody, ServerRoute } from '../http/server.ts'
 import { REPLAYED, withReservation } from '../idempotency.ts'
 import type { RateLimiter } from '../limits.ts'
 import type { RestOperation } from './operations.ts'
-
-/** The largest JSON body of an operation that takes no message, in bytes. */
-const MAX_BODY_BYTES = 1024 * 1024
-/** Base64 makes three bytes four characters; the rest of a message is small beside its attachments. */
-const BASE64_GROWTH = 4 / 3
-const MESSAGE_OVERHEAD = 2 * 1024 * 1024
 
 export type RestFacade = {
   schema: GraphQLSchema
@@ -92,8 +86,7 @@ async function run(
 async function inputOf(facade: RestFacade, exchange: Exchange, operation: RestOperation): Promise<unknown> {
   const { request } = exchange
   if (operation.inputSchema === null) return undefined
-  const message = facade.services.config.maxMessageBytes * BASE64_GROWTH + MESSAGE_OVERHEAD
-  const limit = operation.route.takesMessage ? message : MAX_BODY_BYTES
+  const limit = operation.route.takesMessage ? messageBodyLimit(facade.services.config) : MAX_BODY_BYTES
   const body = parseJsonObject(request.headers['content-type'], await readBody(request, limit))
   return checkInput(operation.inputSchema, body)
 }

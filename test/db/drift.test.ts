@@ -12,6 +12,7 @@ const HAND_WRITTEN = [
   'constraint contacts.contacts_data_size',
   'constraint contacts.contacts_email_normal',
   'function abort_statement',
+  'index emails_attachment_set',
   'index emails_due',
   'index emails_failed',
   'index emails_sending',

@@ -14,6 +14,7 @@ import { endProcess, ownPort, type ServiceProcess, startProcess } from '../suppo
 
 const REQUESTS_A_MINUTE = 50
 const SENDS_A_SECOND = 20
+const THROTTLED = 160
 const CONNECTIONS = 10
 /** How many messages a worker with that many connections takes at most. */
 const CLAIMED_AT_ONCE = 100
@@ -182,24 +183,23 @@ scenario('Two processes on one database', start, (test) => {
   test('keep the sending rate of a project together', async (context) => {
     const { services, backstage, sink } = context
     const project = await backstage.newProject({ requestsPerMinute: 0 })
-    // Rates are counted by the seconds of the clock: a start at the end of one would allow two at once.
-    await pause(1_000 - (Date.now() % 1_000))
     const people = (part: number) =>
-      Array.from({ length: 50 }, (_, index) => `throttled${part}x${index}@receiver.example`)
+      Array.from({ length: THROTTLED / 2 }, (_, index) => `throttled${part}x${index}@receiver.example`)
     const answers = await Promise.all(services.map((service, index) => send(service, project, people(index))))
     assert.equal(
       answers.map(({ status }) => status),
       [200, 200],
     )
-    await allFinal(context, project, 20_000)
+    await allFinal(context, project, 30_000)
     const times = sink.arrivals.filter(({ to }) => to.startsWith('throttled')).map(({ at }) => at)
-    assert.is(times.length, 100)
+    assert.is(times.length, THROTTLED)
     const seconds = (Math.max(...times) - Math.min(...times)) / 1_000
-    assert.ok(seconds > 100 / SENDS_A_SECOND - 1 - 0.5, `100 messages in ${seconds} s`)
+    // They count by the seconds of the clock, and the first one may be almost over.
+    assert.ok(seconds > THROTTLED / SENDS_A_SECOND - 2 - 0.5, `${THROTTLED} messages in ${seconds} s`)
     const most = Math.max(
       ...times.map((at) => times.filter((other) => other >= at && other < at + 1_000).length),
     )
-    assert.ok(most <= 2 * SENDS_A_SECOND, `${most} messages in one second`)
+    assert.ok(most <= 3 * SENDS_A_SECOND, `${most} messages in one second`)
   })
 
   test('do the work for an Idempotency-Key once', async (context) => {

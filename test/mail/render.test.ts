@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/lib/json.ts'
 import { MAX_SUBJECT } from '../../src/mail/headers.rules.ts'
 import {
   checkTemplate,
-  RenderBudget,
+  RenderBatch,
   RenderedTooLarge,
   renderHtml,
   renderSubject,
@@ -93,6 +93,7 @@ const BROKEN: [template: string, line: number, reason: RegExp][] = [
   ['{{#x}}\n{{/y}}', 2, /Unclosed section "x"/],
   ['{{#x}}{{#y}}{{/x}}{{/y}}', 1, /Unclosed section "y"/],
   ['\r\n{{=x=}}', 2, /delimiters/],
+  ['{{x}}\n'.repeat(100_001), 100_001, /More than 100000 tags/],
   ['{{#x}}'.repeat(21) + '{{/x}}'.repeat(21), 1, /nested 20 deep/],
 ]
 
@@ -196,7 +197,7 @@ scenario('A subject', nothingShared, (test) => {
   test('with a megabyte of blanks takes no time', () => {
     const startedAt = performance.now()
     assert.is(subject('{{x}}', { x: `${' '.repeat(1_000_000)}x` }).length, MAX_SUBJECT)
-    assert.ok(performance.now() - startedAt < 5_000)
+    assert.ok(performance.now() - startedAt < 20_000)
   })
 })
 
@@ -249,16 +250,22 @@ scenario('A hostile template', nothingShared, (test) => {
       } catch (error) {
         if (!(error instanceof RenderedTooLarge)) throw error
       }
-      assert.ok(performance.now() - startedAt < 10_000)
+      assert.ok(performance.now() - startedAt < 30_000)
     })
   }
 
   test('is given up for all messages of a request together', () => {
-    const budget = new RenderBudget()
-    const one = () => renderHtml('{{{x}}}', viewOf({ x: 'x'.repeat(50_000_000) }, budget))
+    const batch = new RenderBatch()
+    const one = () => renderHtml('{{{x}}}', viewOf({ x: 'x'.repeat(50_000_000) }, batch))
     assert.is(one().length, 50_000_000)
     assert.is(one().length, 50_000_000)
     assert.throws(one, (error: unknown) => error instanceof RenderedTooLarge)
+  })
+
+  test('is parsed once for all messages of a request, however large it is', () => {
+    const batch = new RenderBatch()
+    const template = `{{x}}${'x'.repeat(1_000_000)}`
+    assert.is(batch.tokensOf(template), batch.tokensOf(template))
   })
 
   test('with a megabyte of blanks in a tag is read in no time', () => {
@@ -273,13 +280,13 @@ scenario('A hostile template', nothingShared, (test) => {
     ]) {
       if (isValid(template)) html(template)
     }
-    assert.ok(performance.now() - startedAt < 5_000)
+    assert.ok(performance.now() - startedAt < 20_000)
   })
 
   test('of many tags in one line is read in no time', () => {
     const startedAt = performance.now()
-    checkTemplate('a{{x}}'.repeat(500_000))
-    assert.ok(performance.now() - startedAt < 5_000)
+    checkTemplate(`${'a'.repeat(100)}{{x}}`.repeat(100_000))
+    assert.ok(performance.now() - startedAt < 20_000)
   })
 
   test('of forty megabytes is read in a moment', () => {
@@ -287,6 +294,6 @@ scenario('A hostile template', nothingShared, (test) => {
     const template = `{{x}}${row.repeat(40_000_000 / row.length)}`
     const startedAt = performance.now()
     assert.is(html(template, { x: 'y' }).length, template.length - 4)
-    assert.ok(performance.now() - startedAt < 5_000)
+    assert.ok(performance.now() - startedAt < 20_000)
   })
 })

@@ -754,6 +754,9 @@ CREATE INDEX "emails_sending" ON "emails" ("lease_until") WHERE "status" = 'SEND
 -- Mail that was given up, for those who look after it.
 CREATE INDEX "emails_failed" ON "emails" ("project_id", "id") WHERE "status" = 'FAILED';
 
+-- Who still needs the files of a request.
+CREATE INDEX "emails_attachment_set" ON "emails" ("project_id", "attachment_set_id") WHERE "attachment_set_id" IS NOT NULL;
+
 -- One active execution of a workflow per contact at a time.
 CREATE UNIQUE INDEX "workflow_executions_active" ON "workflow_executions" ("project_id", "workflow_id", "contact_id")
   WHERE "status" IN ('RUNNING', 'WAITING');

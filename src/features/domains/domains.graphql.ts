@@ -63,7 +63,8 @@ builder.mutationField('addDomain', (t) =>
 
 builder.mutationField('deleteDomain', (t) =>
   t.field({
-    description: 'Removes a sender domain; mail from it is refused from then on.',
+    description:
+      'Removes a sender domain; mail from it is refused from then on, and what still waits is given up.',
     type: 'Boolean',
     access: 'secretKey',
     rest: remove('/domains/:id', 'Domains', { errors: ['DOMAIN_NOT_FOUND'] }),

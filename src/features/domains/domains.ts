@@ -8,7 +8,7 @@ import type { Domain } from '../../generated/prisma/client.ts'
 import { asciiDomain, isDomain } from '../../lib/email-address.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { deriveKey, encrypt } from '../../lib/secrets.ts'
-import { type DnsRecord, dkimRecord, mailRecords } from './dns-records.rules.ts'
+import { type DnsRecord, dkimRecord, mailRecords, readRecords } from './dns-records.rules.ts'
 
 export const addDomainInput = z
   .object({
@@ -41,6 +41,7 @@ async function newDkimKey(): Promise<{ publicKey: string; privateKey: string }> 
  */
 export async function addDomain(ctx: Ctx, input: { domain: string }): Promise<Domain> {
   const domain = asciiDomain(input.domain)
+  if ((await ctx.db.domain.count({ where: { domain } })) > 0) throw domainTaken(domain)
   const key = await newDkimKey()
   const now = ctx.now()
   const verified = ctx.config.mail.provider === 'mailbox'
@@ -62,9 +63,12 @@ export async function addDomain(ctx: Ctx, input: { domain: string }): Promise<Do
     })
   } catch (error) {
     if (!UNIQUE_VIOLATION.has(sqlState(error) ?? '')) throw error
-    throw conflict(`The domain ${domain} has been added already, to this project or to another one.`)
+    throw domainTaken(domain)
   }
 }
+
+const domainTaken = (domain: string) =>
+  conflict(`The domain ${domain} has been added already, to this project or to another one.`)
 
 const encryptionKey = (ctx: Ctx) => deriveKey(ctx.config.encryptionSecret, 'secrets at rest')
 
@@ -86,10 +90,15 @@ export async function forceVerified(ctx: Ctx, domain: string): Promise<Domain> {
   if (name === '') throw fieldError('domain', 'invalid_string', 'must be a domain name')
   const projectId = projectIdOf(ctx)
   const known = await ctx.db.domain.findFirst({ where: { projectId, domain: name } })
-  const { id } = known ?? (await addDomain(ctx, { domain: name }))
+  const { id, records } = known ?? (await addDomain(ctx, { domain: name }))
   const now = ctx.now()
   return ctx.db.domain.update({
     where: { projectId_id: { projectId, id } },
-    data: { status: 'VERIFIED', verifiedAt: now, updatedAt: now },
+    data: {
+      status: 'VERIFIED',
+      records: readRecords(records).map((record) => ({ ...record, status: 'VERIFIED' })),
+      verifiedAt: now,
+      updatedAt: now,
+    },
   })
 }

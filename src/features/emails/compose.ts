@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts'
 import { tooLarge } from '../../errors.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
-import { type RenderBudget, RenderedTooLarge, renderHtml, renderSubject, viewOf } from '../../mail/render.ts'
+import { type RenderBatch, RenderedTooLarge, renderHtml, renderSubject, viewOf } from '../../mail/render.ts'
 import { type SubscriptionLinks, subscriptionLinks } from '../contacts/subscription-links.ts'
 
 /** What a message is made from, the same for all of its recipients. */
@@ -30,7 +30,7 @@ export type ComposeOptions = {
   /** More variables, such as the event that caused the message. */
   extra?: JsonObject
   /** Shared by the messages that are made together. */
-  budget?: RenderBudget
+  batch?: RenderBatch
 }
 
 /** Renders a message for one contact. Throws PAYLOAD_TOO_LARGE when its loops come to more than a message may. */
@@ -38,10 +38,10 @@ export function compose(
   config: Config,
   source: MessageSource,
   contact: MessageContact,
-  { extra = {}, budget }: ComposeOptions = {},
+  { extra = {}, batch }: ComposeOptions = {},
 ): Composed {
   const links = subscriptionLinks(config, contact)
-  const { subject, html } = rendered(source, variablesOf(contact, links, extra), budget)
+  const { subject, html } = rendered(source, variablesOf(contact, links, extra), batch)
   const needsFooter = source.type === 'MARKETING' && !holdsLink(html, links)
   return {
     subject,
@@ -50,8 +50,8 @@ export function compose(
   }
 }
 
-function rendered(source: MessageSource, variables: JsonObject, budget: RenderBudget | undefined) {
-  const view = viewOf(variables, budget)
+function rendered(source: MessageSource, variables: JsonObject, batch: RenderBatch | undefined) {
+  const view = viewOf(variables, batch)
   try {
     return { subject: renderSubject(source.subject, view), html: renderHtml(source.body, view) }
   } catch (error) {

@@ -198,6 +198,13 @@ export class DeliveryWorker {
     if (email.attempts > MAX_ATTEMPTS) {
       return givenUp(email, 'FAILED', 'Every attempt to hand this message over was cut off.')
     }
+    if (email.domainStatus === null) {
+      return givenUp(email, 'FAILED', 'The sender domain was removed from the project.')
+    }
+    if (email.domainStatus !== 'VERIFIED') {
+      const reason = 'The sender domain is not verified at present.'
+      return outcomeOf(email, { kind: 'temporary', reason }, this.#services.now(), Math.random())
+    }
     if (email.html === null) return givenUp(email, 'FAILED', 'The body of this message has expired.')
     const mail = await this.#outbox.outgoing(email, email.html)
     const { now } = this.#services

@@ -1,5 +1,5 @@
 import { type Statement, statement } from '../../db/sql.ts'
-import type { MessageType } from '../../generated/prisma/enums.ts'
+import type { DomainStatus, MessageType } from '../../generated/prisma/enums.ts'
 
 export type ProjectWithDueMail = { projectId: string; sendRatePerSecond: number | null; due: number }
 
@@ -9,20 +9,20 @@ export type ProjectWithDueMail = { projectId: string; sendRatePerSecond: number 
  */
 export const projectsWithDueMail: Statement<ProjectWithDueMail> = statement(
   'projects-with-due-mail',
-  `with recursive due as (
-     (select project_id from emails where status = 'PENDING' and due_at <= $1::timestamptz
-      order by project_id limit 1)
+  `with recursive waiting as (
+     (select project_id from emails where status = 'PENDING' order by project_id limit 1)
      union all
      select (select e.project_id from emails e
-             where e.status = 'PENDING' and e.due_at <= $1::timestamptz and e.project_id > due.project_id
+             where e.status = 'PENDING' and e.project_id > waiting.project_id
              order by e.project_id limit 1)
-     from due where due.project_id is not null
+     from waiting where waiting.project_id is not null
    )
    select p.id as "projectId", p.send_rate_per_second as "sendRatePerSecond",
      (select count(*)::int from (select from emails e where e.project_id = p.id and e.status = 'PENDING'
         and e.due_at <= $1::timestamptz limit $2::int) as counted) as due
-   from due join projects p on p.id = due.project_id
-   where not p.disabled`,
+   from waiting join projects p on p.id = waiting.project_id
+   where not p.disabled and exists (
+     select from emails e where e.project_id = p.id and e.status = 'PENDING' and e.due_at <= $1::timestamptz)`,
 )
 
 export type ClaimedEmail = {
@@ -52,6 +52,8 @@ export type ClaimedEmail = {
   dkimSelector: string | null
   dkimPrivateKey: Buffer | null
   dkimDomain: string | null
+  /** Of the sender's domain; null when the project no longer has it. */
+  domainStatus: DomainStatus | null
 }
 
 /**
@@ -74,10 +76,11 @@ export const claimDueMail: Statement<ClaimedEmail> = statement(
    )
    select e.project_id as "projectId", e.id, e.to_email as "toEmail", e.to_name as "toName", e."from",
      e.from_name as "fromName", e.reply_to as "replyTo", e.subject, e.type, e.message_id as "messageId",
-     e.attempts, e.due_at as "dueAt", e.lease_until as "leaseUntil", e.created_at as "createdAt", e.contact_id as "contactId", c.subscribed,
-     e.template_id as "templateId", e.campaign_id as "campaignId", e.source_type as "sourceType",
+     e.attempts, e.due_at as "dueAt", e.lease_until as "leaseUntil", e.created_at as "createdAt",
+     e.contact_id as "contactId", c.subscribed, e.template_id as "templateId", e.campaign_id as "campaignId", e.source_type as "sourceType",
      e.attachment_set_id as "attachmentSetId", content.html, content.headers,
-     d.dkim_selector as "dkimSelector", d.dkim_private_key as "dkimPrivateKey", d.domain as "dkimDomain"
+     d.dkim_selector as "dkimSelector", d.dkim_private_key as "dkimPrivateKey", d.domain as "dkimDomain",
+     d.status as "domainStatus"
    from claimed e
    join contacts c on c.project_id = e.project_id and c.id = e.contact_id
    left join email_contents content on content.project_id = e.project_id and content.email_id = e.id

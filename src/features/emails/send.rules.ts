@@ -35,6 +35,7 @@ const headers = jsonObject
         message: `must have at most ${MAX_HEADERS}`,
         params: { code: 'too_big' },
       })
+      return
     }
     for (const [name, item] of entries) {
       const problem = headerProblem(name, item)

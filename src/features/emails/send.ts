@@ -12,7 +12,7 @@ import {
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import { domainOf } from '../../lib/email-address.ts'
 import { newId } from '../../lib/ids.ts'
-import { RenderBudget } from '../../mail/render.ts'
+import { RenderBatch } from '../../mail/render.ts'
 import { type DataChange, MAX_DATA_BYTES, mergeData, readData } from '../contacts/contact-data.rules.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { type AttachmentFile, assertMessageSize, readAttachments } from './attachments.ts'
@@ -143,10 +143,10 @@ const MAX_REQUEST_BYTES = 64 * 1024 * 1024
 /** Renders the message for each recipient, and stops when they come to more than one request may store. */
 function addressAll(ctx: Ctx, draft: Draft): Addressed[] {
   const contacts = new Map(draft.contacts.map((contact) => [contact.email, contact]))
-  const budget = new RenderBudget()
+  const batch = new RenderBatch()
   let size = 0
   return draft.input.to.map((recipient) => {
-    const addressed = address(ctx, draft, recipient, contacts.get(recipient.email), budget)
+    const addressed = address(ctx, draft, recipient, contacts.get(recipient.email), batch)
     const { html } = addressed.composed
     assertMessageSize(ctx.config, html, draft.files)
     size += html.length
@@ -160,7 +160,7 @@ function address(
   { input, change, message, now }: Draft,
   recipient: NamedAddress,
   contact: SendContext['contacts'][number] | undefined,
-  budget: RenderBudget,
+  batch: RenderBatch,
 ): Addressed {
   const newContactId = newId(now)
   const contactId = contact?.id ?? newContactId
@@ -175,7 +175,7 @@ function address(
     subscribed: input.subscribed ?? contact?.subscribed ?? false,
     data: { ...merged, ...change.values },
   }
-  const composed = compose(ctx.config, message, receiver, { budget })
+  const composed = compose(ctx.config, message, receiver, { batch })
   return { recipient, newContactId, contactId, emailId, composed }
 }
 

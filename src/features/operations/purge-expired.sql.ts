@@ -8,7 +8,7 @@ export const purgeIdempotencyKeys: Statement<{ id: string }> = statement(
   `delete from idempotency_keys k using (
      select project_id, key from idempotency_keys where created_at < $1::timestamptz limit $2::int
    ) old
-   where k.project_id = old.project_id and k.key = old.key returning k.key as id`,
+   where k.project_id = old.project_id and k.key = old.key and k.created_at < $1::timestamptz returning k.key as id`,
 )
 
 /** Bodies of mail of project $3 that has reached a final state; $1 is the first id to keep. Keys: the primary ones. */
@@ -23,7 +23,7 @@ export const purgeContents: Statement<{ id: string }> = statement(
    where c.project_id = $3::uuid and c.email_id = old.email_id returning c.email_id as id`,
 )
 
-/** Files of project $3 that no waiting mail needs; $1 is the first set id to keep. */
+/** Files of project $3 that no waiting mail needs; $1 is the first set id to keep. Index: emails_attachment_set. */
 export const purgeAttachments: Statement<{ id: string }> = statement(
   'purge-email-attachments',
   `delete from email_attachments a using (
