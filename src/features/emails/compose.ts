@@ -40,7 +40,7 @@ export function compose(
   contact: MessageContact,
   { extra = {}, batch }: ComposeOptions = {},
 ): Composed {
-  const links = subscriptionLinks(config, contact)
+  const links = usesLinks(source) ? subscriptionLinks(config, contact) : NO_LINKS
   const { subject, html } = rendered(source, variablesOf(contact, links, extra), batch)
   const needsFooter = source.type === 'MARKETING' && !holdsLink(html, links)
   return {
@@ -49,6 +49,12 @@ export function compose(
     headers: source.type === 'TRANSACTIONAL' ? [] : oneClickHeaders(links),
   }
 }
+
+const NO_LINKS: SubscriptionLinks = { unsubscribeUrl: '', subscribeUrl: '', manageUrl: '' }
+
+/** Signing links costs more than rendering a short message, so it is left out where nothing can show them. */
+const usesLinks = ({ type, subject, body }: MessageSource): boolean =>
+  type !== 'TRANSACTIONAL' || subject.includes('Url') || body.includes('Url')
 
 function rendered(source: MessageSource, variables: JsonObject, batch: RenderBatch | undefined) {
   const view = viewOf(variables, batch)
