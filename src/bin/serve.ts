@@ -4,7 +4,7 @@ import { createDemo, type Demo } from '../features/projects/demo.ts'
 import { createLog } from '../log.ts'
 
 /** Longer than an orderly stop takes, shorter than supervisors wait before they kill. */
-const STOP_MS = 25_000
+const STOP_MS = 28_000
 
 let stopping = false
 

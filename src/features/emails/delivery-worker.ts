@@ -21,7 +21,7 @@ const POLL_MS = 1_000
 const TAKE_OVER_MS = 5_000
 /** Claimed messages per connection of the provider: enough that no connection waits for the database. */
 const CLAIMED_PER_CONNECTION = 10
-const STOP_TIMEOUT_MS = 10_000
+const STOP_TIMEOUT_MS = 8_000
 const CLOSE_TIMEOUT_MS = 1_000
 
 /**
