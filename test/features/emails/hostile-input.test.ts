@@ -103,6 +103,12 @@ const mutation = fc.record({
 })
 type Mutation = { steps: number[]; kind: string; key: string; value: unknown }
 
+/** A list that holds one object many times must not have all of them changed by the next mutation. */
+const unshared = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+/** Assigning to a key such as __proto__ would do something else. */
+const OWN = { enumerable: true, configurable: true, writable: true }
+
 function mutated(body: Body, mutations: Mutation[]): Body {
   const copy = structuredClone(body)
   for (const { steps, kind, key, value } of mutations) {
@@ -114,9 +120,9 @@ function mutated(body: Body, mutations: Mutation[]): Body {
       if (typeof target[name] !== 'object' || target[name] === null) break
       if (step !== steps.at(-1)) target = target[name]
     }
-    if (kind === 'replace') target[name] = structuredClone(value)
+    if (kind === 'replace') target[name] = unshared(value)
     else if (kind === 'delete') delete target[name]
-    else Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+    else Object.defineProperty(target, key, { ...OWN, value: unshared(value) })
   }
   return copy
 }
