@@ -5,6 +5,7 @@ import { AppError } from '../../errors.ts'
 import { type Exchange, reply, replyJson } from '../../http/exchange.ts'
 import type { HttpParts } from '../../http/http-parts.ts'
 import type { ServerRoute } from '../../http/server.ts'
+import { within } from '../../lib/within.ts'
 
 const CHECK_TIMEOUT_MS = 2_000
 const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/
@@ -21,7 +22,7 @@ export const healthRoutes = (parts: HttpParts): ServerRoute[] => [
 type Check = 'ok' | 'failed'
 
 async function ready(exchange: Exchange, { services, metrics: { ready: gauge } }: HttpParts): Promise<void> {
-  const checks = await within(CHECK_TIMEOUT_MS, readiness(services))
+  const checks = (await within(CHECK_TIMEOUT_MS, readiness(services))) ?? FAILED
   const ok = Object.values(checks).every((check) => check === 'ok')
   gauge.set(ok ? 1 : 0)
   replyJson(exchange, ok ? 200 : 503, { status: ok ? 'ok' : 'unavailable', checks })
@@ -44,15 +45,6 @@ async function readiness(services: HttpParts['services']): Promise<Checks> {
     services.log.debug({ err: error }, 'not ready')
     return FAILED
   }
-}
-
-/** A database that does not answer in time is a failed check, not a request that hangs. */
-async function within(milliseconds: number, checks: Promise<Checks>): Promise<Checks> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<Checks>((resolve) => {
-    timer = setTimeout(() => resolve(FAILED), milliseconds)
-  })
-  return Promise.race([checks, timeout]).finally(() => clearTimeout(timer))
 }
 
 /** Figures about the whole service: for this machine, or for who has METRICS_TOKEN. */
