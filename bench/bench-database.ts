@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { systemOf } from '../src/access.ts'
 import { loadConfig } from '../src/config.ts'
-import { createCtx, type Services } from '../src/ctx.ts'
+import { type Ctx, createCtx, type Services } from '../src/ctx.ts'
 import { startEmbeddedPostgres } from '../src/db/embedded-postgres.ts'
 import { forceVerified } from '../src/features/domains/domains.ts'
 import { createProject, type NewProject } from '../src/features/projects/projects.ts'
@@ -25,9 +25,13 @@ export type BenchDatabase = {
   stop: () => Promise<void>
 }
 
-/** A Postgres of its own with its usual settings (commits reach the disk), a project and a sender domain. */
-export async function startBenchDatabase(): Promise<BenchDatabase> {
-  const directory = mkdtempSync(path.join(tmpdir(), 'mailwright-bench-'))
+/**
+ * A Postgres of its own with its usual settings (commits reach the disk), a project and a sender domain. It is
+ * removed at the end; in a `kept` directory it stays, and is used again with its project.
+ */
+export async function startBenchDatabase(kept?: string): Promise<BenchDatabase> {
+  const directory = kept ?? mkdtempSync(path.join(tmpdir(), 'mailwright-bench-'))
+  mkdirSync(directory, { recursive: true })
   const postgres = await startEmbeddedPostgres({ dataDir: path.join(directory, 'postgres') })
   const variables = {
     DATABASE_URL: postgres.url,
@@ -38,8 +42,7 @@ export async function startBenchDatabase(): Promise<BenchDatabase> {
   }
   const { services, stop } = await startServices(loadConfig(variables), createLog('warn'))
   const ctx = createCtx(services, systemOf(''), 'bench')
-  const project = await createProject(ctx, { name: 'Bench' })
-  await forceVerified({ ...ctx, actor: systemOf(project.id) }, BENCH_DOMAIN)
+  const project = await projectIn(directory, ctx)
   return {
     url: postgres.url,
     services,
@@ -53,7 +56,17 @@ export async function startBenchDatabase(): Promise<BenchDatabase> {
     stop: async () => {
       await stop()
       await postgres.stop()
-      rmSync(directory, { recursive: true, force: true })
+      if (!kept) rmSync(directory, { recursive: true, force: true })
     },
   }
+}
+
+/** The project of this database, with its keys, which only a new project shows. */
+async function projectIn(directory: string, ctx: Ctx): Promise<NewProject> {
+  const file = path.join(directory, 'project.json')
+  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'))
+  const project = await createProject(ctx, { name: 'Bench' })
+  await forceVerified({ ...ctx, actor: systemOf(project.id) }, BENCH_DOMAIN)
+  writeFileSync(file, JSON.stringify(project), { mode: 0o600 })
+  return project
 }

@@ -33,6 +33,8 @@ export async function startTalker(file: string): Promise<{ talker: Talker; hello
 export type ServiceProcess = {
   url: string
   pid: number
+  /** Resident memory now, in MB. */
+  memory: () => number
   /** Peak resident memory so far, in MB. */
   peakMemory: () => number
   /** CPU time used so far, in seconds. */
@@ -54,6 +56,7 @@ export async function startServiceProcess(env: Record<string, string>): Promise<
   return {
     url,
     pid,
+    memory: () => Number(/VmRSS:\s+(\d+)/.exec(procFile(pid, 'status'))?.[1] ?? 0) / 1024,
     peakMemory: () => Number(/VmHWM:\s+(\d+)/.exec(procFile(pid, 'status'))?.[1] ?? 0) / 1024,
     cpuSeconds: () => {
       const fields = procFile(pid, 'stat').split(') ')[1]?.split(' ') ?? []

@@ -6,6 +6,7 @@ import { pgbenchRate, poolLoad } from './bare-statement.ts'
 import { BENCH_DOMAIN, type BenchDatabase, startBenchDatabase } from './bench-database.ts'
 import { benchDelivery } from './delivery.ts'
 import { type LoadResult, load, type RequestAt } from './http-load.ts'
+import { benchImport } from './import.ts'
 import { startServiceProcess } from './processes.ts'
 
 /**
@@ -163,9 +164,20 @@ try {
     ratio: delivery.service / delivery.bare,
     memory: delivery.peakMemory,
   })
+  const imports = await benchImport(database)
+  for (const [path, rate] of [
+    ['CSV import, 50,000 new contacts, rows', imports.first],
+    ['CSV import, the same file again, rows', imports.again],
+  ] as const) {
+    const bare = `pg, plain upsert of 500 rows a statement ${Math.round(imports.bare)}/s`
+    rows.push({ path, rate, bare, ratio: rate / imports.bare, memory: imports.peakMemory })
+  }
   print()
   const { p50, p95, p99 } = delivery.acceptToProvider
   console.log(`\nFrom request to the SMTP server, idle: ${p50} / ${p95} / ${p99} ms (p50 / p95 / p99)`)
+  console.log(
+    `CSV import: memory grows by ${Math.round(imports.growth)} MB; longest stall ${Math.round(imports.stall)} ms`,
+  )
 } finally {
   await database.stop()
 }

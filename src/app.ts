@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { type Config, hostInUrl } from './config.ts'
 import type { Services } from './ctx.ts'
 import { DeliveryWorker } from './features/emails/delivery-worker.ts'
+import { SegmentFollower } from './features/segments/segment-follower.ts'
 import { graphqlRoutes } from './graphql/graphql.http.ts'
 import { createGraphQL } from './graphql/yoga.ts'
 import { followRequests } from './http/close-server.ts'
@@ -49,7 +50,12 @@ async function startWorker(services: Services, metrics: Metrics): Promise<Part> 
   await services.wakeUp.listen(() => worker.wake())
   await runJobs(services, jobs, metrics)
   worker.start()
-  return { name: 'worker', stop: () => worker.stop() }
+  const follower = new SegmentFollower(services)
+  follower.start()
+  const stop = async () => {
+    await Promise.all([worker.stop(), follower.stop()])
+  }
+  return { name: 'worker', stop }
 }
 
 async function startHttp(services: Services, metrics: Metrics): Promise<Part> {

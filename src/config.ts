@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
+import { isServerAddress } from './lib/dns-resolver.ts'
 
 const ROLES = ['http', 'worker'] as const
 export type RoleName = (typeof ROLES)[number]
@@ -23,6 +24,10 @@ const url = z
   .refine((value) => !/[?#]/.test(value), 'must have no query and no fragment')
   .transform((value) => value.replace(/\/+$/, ''))
 
+const dnsServer = z
+  .string()
+  .refine(isServerAddress, 'must be an IP address with or without a port; names cannot be used')
+
 /** Every variable that the service reads, with its default. Units are in the names or in the descriptions. */
 const variables = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
@@ -34,7 +39,7 @@ const variables = z.object({
     .describe('PostgreSQL 15 to 18; without it an embedded server runs under DATA_DIR'),
   DATABASE_POOL_SIZE: number(10, 2).describe('connections per process, beside DATABASE_PIPELINES'),
   DATABASE_PIPELINES: number(3, 1).describe('pipelined connections per process for the hot paths'),
-  DATA_DIR: z.string().default('.data').describe('embedded database, mailbox, development secrets'),
+  DATA_DIR: z.string().default('.data').describe('embedded database, mailbox, uploads, development secrets'),
   ROLES: list.pipe(z.array(z.enum(ROLES)).min(1)).prefault(ROLES.join(',')),
   API_URL: url.optional().describe('public address of this service, used in links'),
   DASHBOARD_URL: url.optional().describe('the browser origin that may call everything outside /v1'),
@@ -53,6 +58,23 @@ const variables = z.object({
   SMTP_CONNECTIONS: number(10, 1).describe('connections to the SMTP server per worker process'),
   MAILGUN_API_KEY: z.string().optional(),
   MAILGUN_URL: url.default('https://api.mailgun.net'),
+  S3_BUCKET: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket')
+    .optional()
+    .describe('keeps uploaded images, instead of DATA_DIR'),
+  S3_REGION: z
+    .string()
+    .regex(/^[a-z0-9-]+$/, 'must be the name of a region')
+    .optional(),
+  S3_ENDPOINT: url.optional().describe('of another service than Amazon; its buckets are parts of the path'),
+  S3_ACCESS_KEY_ID: z.string().optional(),
+  S3_SECRET_ACCESS_KEY: z.string().optional(),
+  S3_PUBLIC_URL: url.optional().describe('where readers load the objects; the bucket itself when absent'),
+  DNS_SERVERS: list
+    .pipe(z.array(dnsServer).min(1))
+    .optional()
+    .describe('such as 192.0.2.1:53,[2001:db8::1]:53; the servers of the system when absent'),
   RATE_LIMIT_PER_MINUTE: number(1000).describe('requests per project; 0 = off'),
   PROJECT_SEND_RATE_PER_SECOND: number(50).describe('messages per project; 0 = off'),
   IDEMPOTENCY_TTL_HOURS: number(24, 1, 8_760),
@@ -69,6 +91,21 @@ export type MailConfig =
   | { provider: 'mailbox'; directory: string }
   | { provider: 'smtp'; url: string; connections: number }
   | { provider: 'mailgun'; apiKey: string; url: string }
+
+export type S3Config = {
+  kind: 's3'
+  bucket: string
+  region: string
+  /** Null for Amazon's own. */
+  endpoint: string | null
+  accessKeyId: string
+  secretAccessKey: string
+  /** Objects are below it, by their keys. */
+  publicUrl: string
+}
+
+/** Where uploaded images are kept; `local` is under DATA_DIR. */
+export type StorageConfig = { kind: 'local' } | S3Config
 
 export type Config = Readonly<ReturnType<typeof build>>
 
@@ -96,6 +133,7 @@ function contradictions(v: NodeJS.ProcessEnv): string[] {
   if (v.MAIL_PROVIDER === 'mailgun' && !v.MAILGUN_API_KEY) {
     problems.push('MAILGUN_API_KEY: needed by MAIL_PROVIDER=mailgun')
   }
+  problems.push(...missingForS3(v))
   if (v.NODE_ENV !== 'production') return problems
   if (!v.JWT_SECRET) problems.push('JWT_SECRET: needed in production (32 random characters or more)')
   for (const name of ['JWT_SECRET', 'ENCRYPTION_SECRET', 'METRICS_TOKEN']) {
@@ -109,6 +147,18 @@ function contradictions(v: NodeJS.ProcessEnv): string[] {
     )
   }
   return problems
+}
+
+const S3_NEEDED = ['S3_BUCKET', 'S3_REGION', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY']
+const S3_VARIABLES = [...S3_NEEDED, 'S3_ENDPOINT', 'S3_PUBLIC_URL']
+
+/** A half of it is a mistake: images would be kept where nobody expects them. */
+function missingForS3(v: NodeJS.ProcessEnv): string[] {
+  const [given] = S3_VARIABLES.filter((name) => v[name])
+  if (!given) return []
+  return S3_NEEDED.filter((name) => !v[name]).map(
+    (name) => `${name}: needed to keep images in S3 (${given} is set)`,
+  )
 }
 
 /** Long enough, but typed with one finger; random ones have more different characters. */
@@ -133,6 +183,9 @@ function build(v: Variables) {
     dashboardUrl: v.DASHBOARD_URL ?? null,
     encryptionSecret: v.ENCRYPTION_SECRET ?? jwtSecret,
     mail: mailConfig(v, dataDir),
+    storage: storageConfig(v),
+    /** None: the servers of the system. */
+    dnsServers: v.DNS_SERVERS ?? [],
     rateLimitPerMinute: v.RATE_LIMIT_PER_MINUTE,
     sendRatePerSecond: v.PROJECT_SEND_RATE_PER_SECOND,
     idempotencyTtlHours: v.IDEMPOTENCY_TTL_HOURS,
@@ -161,6 +214,21 @@ function mailConfig(v: Variables, dataDir: string): MailConfig {
     return { provider, url: v.SMTP_URL, connections: v.SMTP_CONNECTIONS }
   }
   return { provider: 'mailbox', directory: path.join(dataDir, 'mailbox') }
+}
+
+function storageConfig(v: Variables): StorageConfig {
+  const { S3_BUCKET: bucket, S3_REGION: region, S3_ENDPOINT: endpoint = null } = v
+  const { S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey } = v
+  if (!bucket || !region || !accessKeyId || !secretAccessKey) return { kind: 'local' }
+  const publicUrl = v.S3_PUBLIC_URL ?? bucketUrl(bucket, region, endpoint)
+  return { kind: 's3', bucket, region, endpoint, accessKeyId, secretAccessKey, publicUrl }
+}
+
+function bucketUrl(bucket: string, region: string, endpoint: string | null): string {
+  const service = `s3.${region}.amazonaws.com`
+  if (endpoint !== null) return `${endpoint}/${bucket}`
+  // The certificate of the service covers one label.
+  return bucket.includes('.') ? `https://${service}/${bucket}` : `https://${bucket}.${service}`
 }
 
 /** Made once and kept, so that what it protects survives a restart. */

@@ -1,13 +1,14 @@
 import { fromPrisma, type PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
-import type { Actor, KeyRing } from './access.ts'
+import { type Actor, type KeyRing, systemOf } from './access.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/database.ts'
 import { isDatabaseUnavailable, type Sql, sqlState } from './db/sql.ts'
 import { internalError, missingAuth } from './errors.ts'
 import type { Prisma, PrismaClient } from './generated/prisma/client.ts'
 import type { Reservation } from './idempotency.ts'
-import type { JobDefinition, SendJobOptions } from './queue/define-job.ts'
+import type { DnsResolver } from './lib/dns-resolver.ts'
+import type { JobQueue, SendJobOptions } from './queue/define-job.ts'
 import type { WakeUp } from './queue/wake-up.ts'
 
 /** What a process has one of, whoever asks. Tests replace `now`. */
@@ -16,6 +17,7 @@ export type Services = {
   database: Database
   boss: PgBoss
   keyRing: KeyRing
+  dns: DnsResolver
   log: Logger
   now: () => Date
   /** Tells the delivery workers of all processes that mail is waiting. */
@@ -23,7 +25,7 @@ export type Services = {
 }
 
 export type Enqueue = <Payload extends object>(
-  job: JobDefinition<Payload>,
+  job: JobQueue<Payload>,
   payload: Payload,
   options?: SendJobOptions,
 ) => Promise<void>
@@ -73,6 +75,10 @@ export function createCtx(services: Services, actor: Actor, requestId: string): 
   }
   return ctx
 }
+
+/** The same for one project, as background work that serves all of them needs it. */
+export const forProject = (ctx: Ctx, projectId: string): Ctx =>
+  createCtx({ ...ctx.services, log: ctx.log }, systemOf(projectId), ctx.requestId)
 
 function bindTo(ctx: Ctx, tx: Prisma.TransactionClient): Ctx {
   const bound: Ctx = {

@@ -12,6 +12,8 @@ const STATUS_OF = {
   RESOURCE_NOT_FOUND: 404,
   TEMPLATE_NOT_FOUND: 404,
   DOMAIN_NOT_FOUND: 404,
+  CONTACT_NOT_FOUND: 404,
+  SEGMENT_NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
   CONFLICT: 409,
   IDEMPOTENCY_KEY_REUSED: 409,
@@ -20,6 +22,7 @@ const STATUS_OF = {
   VALIDATION_ERROR: 422,
   RATE_LIMIT_EXCEEDED: 429,
   INTERNAL_SERVER_ERROR: 500,
+  EXTERNAL_SERVICE_ERROR: 502,
   SERVICE_UNAVAILABLE: 503,
 } as const
 
@@ -97,9 +100,12 @@ export const conflict = (message: string) => new AppError('CONFLICT', message)
 
 export const tooLarge = (message: string) => new AppError('PAYLOAD_TOO_LARGE', message)
 
+export const fileTooLarge = (maxBytes: number) =>
+  tooLarge(`The file is larger than ${Math.floor(maxBytes / 1024 / 1024)} MB, the limit of this endpoint.`)
+
 export const notFound = (
   what: string,
-  code: 'RESOURCE_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'DOMAIN_NOT_FOUND' = 'RESOURCE_NOT_FOUND',
+  code: Extract<ErrorCode, `${string}_NOT_FOUND`> = 'RESOURCE_NOT_FOUND',
 ) => new AppError(code, `${what} was not found in this project.`)
 
 export const missingAuth = () =>
@@ -135,6 +141,12 @@ export const contactUnsubscribed = (emails: string[]) =>
 export const serviceUnavailable = () =>
   new AppError('SERVICE_UNAVAILABLE', 'The service cannot reach its database right now.', {
     suggestion: 'Try again in a few seconds.',
+    headers: { 'retry-after': '5' },
+  })
+
+export const tooManyFollowers = () =>
+  new AppError('SERVICE_UNAVAILABLE', 'Too many clients follow jobs at this process.', {
+    suggestion: 'Ask for the job every few seconds instead.',
     headers: { 'retry-after': '5' },
   })
 

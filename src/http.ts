@@ -1,6 +1,7 @@
 import { subscriptionRoutes } from './features/contacts/subscription.http.ts'
 import { mailboxRoutes } from './features/emails/mailbox.http.ts'
 import { healthRoutes } from './features/operations/health.http.ts'
+import { uploadRoutes } from './features/uploads/uploads.http.ts'
 import type { HttpParts } from './http/http-parts.ts'
 import type { ServerRoute } from './http/server.ts'
 
@@ -9,4 +10,5 @@ export const httpRoutes = (parts: HttpParts): ServerRoute[] => [
   ...healthRoutes(parts),
   ...mailboxRoutes(parts),
   ...subscriptionRoutes(parts),
+  ...uploadRoutes(parts),
 ]

@@ -8,6 +8,7 @@ import { type Database, openDatabase } from './db/database.ts'
 import { startEmbeddedPostgres } from './db/embedded-postgres.ts'
 import { migrate } from './db/migrate.ts'
 import { isDatabaseUnavailable } from './db/sql.ts'
+import { createDnsResolver } from './lib/dns-resolver.ts'
 import { within } from './lib/within.ts'
 import { createQueue, defineQueues } from './queue/queue.ts'
 import { WakeUp } from './queue/wake-up.ts'
@@ -75,6 +76,7 @@ function createServices(config: Config, database: Database, log: Logger, now: ()
     database,
     boss: createQueue(database, log, config.roles.includes('worker')),
     keyRing: new KeyRing({ database, now }),
+    dns: createDnsResolver({ servers: config.dnsServers, now }),
     log,
     now,
     wakeUp: new WakeUp(database, log),

@@ -1,3 +1,4 @@
+import { Resolver } from 'node:dns/promises'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -13,6 +14,13 @@ const PRODUCTION = {
   DATABASE_URL: 'postgres://mail:pw@db.example/mail',
   API_URL: 'https://mail.example',
   SMTP_URL: 'smtps://user:pw@smtp.example:465',
+}
+
+const S3 = {
+  S3_BUCKET: 'images',
+  S3_REGION: 'eu-central-1',
+  S3_ACCESS_KEY_ID: 'AKIAEXAMPLE',
+  S3_SECRET_ACCESS_KEY: 'secret-value',
 }
 
 /** A directory of its own, because development keeps a secret in DATA_DIR. */
@@ -48,9 +56,11 @@ scenario('The configuration', startDirectory, (test) => {
     assert.is(config.databaseUrl, null)
     assert.equal(config.roles, ['http', 'worker'])
     assert.equal(config.mail, { provider: 'mailbox', directory: path.join(directory, 'mailbox') })
+    assert.equal(config.storage, { kind: 'local' })
     assert.is(config.rateLimitPerMinute, 1000)
     assert.is(config.sendRatePerSecond, 50)
     assert.is(config.idempotencyTtlHours, 24)
+    assert.equal(config.dnsServers, [])
     assert.is(config.trackAcceptsSecretKey, false)
     assert.is(config.maxAttachments, 10)
     assert.is(config.maxAttachmentBytes, 10 * 1024 * 1024)
@@ -74,6 +84,10 @@ scenario('The configuration', startDirectory, (test) => {
       'SMTP_URL',
       'MAILGUN_API_KEY',
       'MAILGUN_URL',
+      ...Object.keys(S3),
+      'S3_ENDPOINT',
+      'S3_PUBLIC_URL',
+      'DNS_SERVERS',
       'RATE_LIMIT_PER_MINUTE',
       'PROJECT_SEND_RATE_PER_SECOND',
       'IDEMPOTENCY_TTL_HOURS',
@@ -100,6 +114,13 @@ scenario('The configuration', startDirectory, (test) => {
       MAIL_PROVIDER: 'pigeon-value',
       SMTP_URL: 'https://user:hunter2@smtp.example',
       MAILGUN_URL: 'ftp://mailgun.example',
+      S3_BUCKET: 'Bucket-value/..',
+      S3_REGION: 'eu-value/x',
+      S3_ENDPOINT: 'file:///hunter2',
+      S3_PUBLIC_URL: 'https://cdn.example/?hunter2',
+      S3_ACCESS_KEY_ID: '',
+      S3_SECRET_ACCESS_KEY: '',
+      DNS_SERVERS: 'dns-value.example',
       RATE_LIMIT_PER_MINUTE: '-1',
       PROJECT_SEND_RATE_PER_SECOND: 'many-value',
       IDEMPOTENCY_TTL_HOURS: '0',
@@ -156,6 +177,53 @@ scenario('The configuration', startDirectory, (test) => {
     assert.equal(namesOf(problemsOf(() => load({ MAIL_PROVIDER: 'mailgun' }))), ['MAILGUN_API_KEY'])
   })
 
+  test('keeps images in S3 when all of it is there', ({ load }) => {
+    const common = {
+      kind: 's3',
+      bucket: 'images',
+      region: 'eu-central-1',
+      accessKeyId: 'AKIAEXAMPLE',
+      secretAccessKey: 'secret-value',
+    }
+    const publicUrl = 'https://images.s3.eu-central-1.amazonaws.com'
+    assert.equal(load(S3).storage, { ...common, endpoint: null, publicUrl })
+    const endpoint = 'http://127.0.0.1:9000'
+    assert.equal(load({ ...S3, S3_ENDPOINT: `${endpoint}/` }).storage, {
+      ...common,
+      endpoint,
+      publicUrl: `${endpoint}/images`,
+    })
+    assert.equal(load({ ...S3, S3_ENDPOINT: endpoint, S3_PUBLIC_URL: 'https://cdn.example/mail/' }).storage, {
+      ...common,
+      endpoint,
+      publicUrl: 'https://cdn.example/mail',
+    })
+    assert.equal(load({ ...S3, S3_BUCKET: 'img.example.com' }).storage, {
+      ...common,
+      bucket: 'img.example.com',
+      endpoint: null,
+      publicUrl: 'https://s3.eu-central-1.amazonaws.com/img.example.com',
+    })
+  })
+
+  test('refuses a half of S3, and names all of the rest', ({ load }) => {
+    const needed = Object.keys(S3)
+    for (const [name, value] of Object.entries(S3)) {
+      const problems = problemsOf(() => load({ [name]: value }))
+      assert.equal(namesOf(problems), needed.filter((other) => other !== name).toSorted())
+      assert.not.match(problems.join('\n'), /secret-value|AKIAEXAMPLE/)
+      assert.equal(namesOf(problemsOf(() => load({ ...S3, [name]: '' }))), [name])
+    }
+    for (const name of ['S3_ENDPOINT', 'S3_PUBLIC_URL']) {
+      assert.equal(namesOf(problemsOf(() => load({ [name]: 'https://s3.example' }))), needed.toSorted())
+    }
+    const everything = problemsOf(() => load({ S3_BUCKET: 'images', PORT: 'x', MAIL_PROVIDER: 'smtp' }))
+    assert.equal(
+      namesOf(everything),
+      ['PORT', 'SMTP_URL', ...needed.filter((name) => name !== 'S3_BUCKET')].toSorted(),
+    )
+  })
+
   test('keeps a random secret of development, for this user only', ({ load, directory }) => {
     const file = path.join(directory, 'secret')
     const { encryptionSecret } = load({})
@@ -165,6 +233,45 @@ scenario('The configuration', startDirectory, (test) => {
     assert.is(load({}).encryptionSecret, encryptionSecret)
     assert.is(load({ JWT_SECRET: SECRET }).encryptionSecret, SECRET)
     assert.is(load({ JWT_SECRET: SECRET, ENCRYPTION_SECRET: `${SECRET}x` }).encryptionSecret, `${SECRET}x`)
+  })
+
+  test('takes the addresses of DNS servers, as node:dns does', ({ load }) => {
+    const servers = ['192.0.2.1', '192.0.2.1:53', '2001:db8::1', '[2001:db8::1]', '[2001:db8::1]:5353']
+    const { dnsServers } = load({ DNS_SERVERS: ` ${servers.join(' , ')},` })
+    assert.equal(dnsServers, servers)
+    const resolver = new Resolver()
+    resolver.setServers(dnsServers)
+    assert.equal(resolver.getServers(), ['192.0.2.1', '2001:db8::1', '[2001:db8::1]:5353'])
+  })
+
+  test('refuses what is no address of a DNS server, and says what is one', ({ load }) => {
+    for (const DNS_SERVERS of [
+      'dns.example',
+      'dns.example:53',
+      'localhost',
+      '192.0.2.1:0',
+      '192.0.2.1:65536',
+      '192.0.2.1:',
+      '192.0.2.1:53:53',
+      '192.0.2',
+      '192.0.2.256:53',
+      '[2001:db8::1',
+      '[192.0.2.1]:53',
+      '[]:53',
+      'https://192.0.2.1/',
+      '192.0.2.1;192.0.2.2',
+      '192.0.2.1,dns.example',
+      ',',
+    ]) {
+      const problems = problemsOf(() => load({ DNS_SERVERS }))
+      assert.equal(
+        namesOf(problems).map((name) => name?.split('.')[0]),
+        ['DNS_SERVERS'],
+        DNS_SERVERS,
+      )
+      if (DNS_SERVERS !== ',')
+        assert.match(problems.join(), 'must be an IP address with or without a port; names cannot be used')
+    }
   })
 
   test('reads lists and addresses as people write them', ({ load }) => {

@@ -1,7 +1,7 @@
 import { Prisma } from '../generated/prisma/client.ts'
 
 /**
- * SQL text with a name, under which each connection prepares it once. `Row` is the shape of what it returns;
+ * SQL text with a name, under which each connection prepares it once (not when the name is empty). `Row` is the shape of what it returns;
  * it is written beside the text because nothing else can know it.
  */
 export type Statement<Row> = { name: string; text: string; short: boolean; row?: Row }
@@ -17,6 +17,12 @@ export const shortStatement = <Row>(name: string, text: string): Statement<Row> 
   text,
   short: true,
 })
+
+/**
+ * A statement that is planned anew for the values of each call, because the best way depends on them; also one
+ * whose text is made of parts, of which there are too many to keep them prepared.
+ */
+export const unpreparedStatement = <Row>(text: string): Statement<Row> => ({ name: '', text, short: false })
 
 /** Runs a statement on a connection of its own, or inside the transaction that the context is bound to. */
 export type Sql = <Row extends object>(query: Statement<Row>, values?: unknown[]) => Promise<Row[]>

@@ -1,9 +1,12 @@
 import SchemaBuilder from '@pothos/core'
 import PrismaPlugin from '@pothos/plugin-prisma'
+import { GraphQLError } from 'graphql'
 import { DateTimeResolver, JSONObjectResolver, JSONResolver } from 'graphql-scalars'
 import type { Ctx } from '../ctx.ts'
 import type PrismaTypes from '../generated/pothos-types.ts'
 import { getDatamodel } from '../generated/pothos-types.ts'
+import type { Prisma } from '../generated/prisma/client.ts'
+import { isBase64 } from '../lib/base64.ts'
 import type { InputJsonObject, JsonValue } from '../lib/json.ts'
 import { endpointPlugin } from './endpoint-plugin.ts'
 
@@ -15,10 +18,11 @@ export const builder = new SchemaBuilder<{
   Scalars: {
     ID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date }
-    JSON: { Input: JsonValue; Output: JsonValue }
-    JSONObject: { Input: InputJsonObject; Output: JsonValue }
+    JSON: { Input: JsonValue; Output: JsonValue | Prisma.JsonValue }
+    JSONObject: { Input: InputJsonObject; Output: JsonValue | Prisma.JsonValue }
     Recipients: { Input: unknown; Output: unknown }
     Sender: { Input: unknown; Output: unknown }
+    File: { Input: Uint8Array; Output: Uint8Array }
   }
 }>({
   plugins: [endpointPlugin(), PrismaPlugin],
@@ -34,6 +38,22 @@ export const builder = new SchemaBuilder<{
 builder.addScalarType('DateTime', DateTimeResolver)
 builder.addScalarType('JSON', JSONResolver)
 builder.addScalarType('JSONObject', JSONObjectResolver)
+builder.scalarType('File', {
+  description: 'The content of a file, in base64. Over REST it is a part of multipart/form-data.',
+  extensions: { jsonSchema: { type: 'string', contentMediaType: 'application/octet-stream' } },
+  parseValue: fileFrom,
+  serialize: (bytes) => Buffer.from(bytes).toString('base64'),
+})
 
 builder.queryType({ description: 'Reads. Nothing here changes anything.' })
+builder.subscriptionType({
+  description: 'Follows something over server-sent events (Accept: text/event-stream).',
+})
 builder.mutationType({ description: 'Changes. Each is one commit: all of it happens, or nothing.' })
+
+/** Over REST the bytes are there already. */
+function fileFrom(value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value
+  if (typeof value === 'string' && isBase64(value)) return Buffer.from(value, 'base64')
+  throw new GraphQLError('File must be a string in base64.')
+}

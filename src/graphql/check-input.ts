@@ -24,7 +24,7 @@ const MAX_ITEMS = 40_000
 function assertCountable(input: unknown): void {
   if (!isJsonObject(input)) return
   for (const [field, value] of Object.entries(input)) {
-    if (typeof value !== 'object' || value === null) continue
+    if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) continue
     const items = Array.isArray(value) ? value.length : Object.keys(value).length
     if (items > MAX_ITEMS) throw fieldError(field, 'too_big', `must have at most ${MAX_ITEMS} items`)
   }
@@ -52,7 +52,11 @@ const closestAlternative = (alternatives: z.core.$ZodIssue[][]): z.core.$ZodIssu
   ) ?? null
 
 function codeOf(issue: z.core.$ZodIssue, value: unknown): string {
-  if (issue.code === 'custom') return typeof issue.params?.code === 'string' ? issue.params.code : 'custom'
+  if (issue.code === 'custom') {
+    const code = typeof issue.params?.code === 'string' ? issue.params.code : 'custom'
+    // A value of a wrong type is there, at least.
+    return value === undefined && code === 'invalid_type' ? 'required' : code
+  }
   if (value === undefined) return 'required'
   switch (issue.code) {
     case 'invalid_format':

@@ -9,6 +9,7 @@ import SchemaBuilder, {
 import type { GraphQLFieldResolver } from 'graphql'
 import type { Access } from '../access.ts'
 import type { Ctx } from '../ctx.ts'
+import { toAppError } from '../unexpected.ts'
 import type { RestRoute } from './rest-route.ts'
 import { runEndpoint } from './run-endpoint.ts'
 
@@ -50,6 +51,14 @@ declare global {
       Args extends InputFieldMap,
       ResolveReturnShape,
     > extends EndpointOptions {}
+    interface SubscriptionFieldOptions<
+      Types extends SchemaTypes,
+      Type extends TypeParam<Types>,
+      Nullable extends FieldNullability<Type>,
+      Args extends InputFieldMap,
+      ResolveShape,
+      ResolveReturnShape,
+    > extends Pick<EndpointOptions, 'access'> {}
   }
 }
 
@@ -68,7 +77,7 @@ export function endpointOf(
 
 export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
-    if (config.kind !== 'Query' && config.kind !== 'Mutation') return config
+    if (config.kind !== 'Query' && config.kind !== 'Mutation' && config.kind !== 'Subscription') return config
     const { access, rest, idempotent } = config.pothosOptions as EndpointOptions
     const endpoint: Endpoint = {
       access,
@@ -84,12 +93,40 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
     config: PothosOutputFieldConfig<Types>,
   ): GraphQLFieldResolver<unknown, Types['Context'], object> {
     const endpoint = endpointOf(config.extensions)
-    if (!endpoint) return resolver
+    // Whoever subscribes is checked once, not at every value.
+    if (!endpoint || config.kind === 'Subscription') return resolver
     return (root, args, context, info) => {
       // The builder's Context is Ctx; a plugin sees only the general type.
       const ctx = context as Ctx
       return runEndpoint(endpoint, args, ctx, info, (checked, bound) => resolver(root, checked, bound, info))
     }
+  }
+
+  override wrapSubscribe(
+    subscriber: GraphQLFieldResolver<unknown, Types['Context'], object> | undefined,
+    config: PothosOutputFieldConfig<Types>,
+  ): GraphQLFieldResolver<unknown, Types['Context'], object> | undefined {
+    const endpoint = endpointOf(config.extensions)
+    if (!endpoint || !subscriber) return subscriber
+    return async (root, args, context, info) => {
+      const ctx = context as Ctx
+      const source = await runEndpoint(endpoint, args, ctx, info, (checked, bound) =>
+        subscriber(root, checked, bound, info),
+      )
+      return isAsyncIterable(source) ? withPublicErrors(source, ctx) : source
+    }
+  }
+}
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+
+/** GraphQL gives the error of a stream no path, by which others are known to be ours and masked. */
+async function* withPublicErrors(source: AsyncIterable<unknown>, ctx: Ctx): AsyncGenerator<unknown> {
+  try {
+    yield* source
+  } catch (error) {
+    throw toAppError(error, ctx.log, ctx.requestId)
   }
 }
 

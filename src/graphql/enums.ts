@@ -1,4 +1,7 @@
-import type { MessageType as MessageTypeValue } from '../generated/prisma/enums.ts'
+import type {
+  CampaignStatus as CampaignStatusValue,
+  MessageType as MessageTypeValue,
+} from '../generated/prisma/enums.ts'
 import { defineEnum } from './zod-input.ts'
 
 /** Enumerations that more than one feature shows. */
@@ -8,5 +11,16 @@ export const MessageType = defineEnum<MessageTypeValue>('MessageType', {
     TRANSACTIONAL: { description: 'Goes to everyone; no unsubscribe link.' },
     MARKETING: { description: 'Goes to subscribed contacts, with an unsubscribe link.' },
     HEADLESS: { description: 'As MARKETING, without the footer.' },
+  },
+})
+
+export const CampaignStatus = defineEnum<CampaignStatusValue>('CampaignStatus', {
+  description: 'Where a campaign is on its way.',
+  values: {
+    DRAFT: { description: 'Can be changed; nothing is sent yet.' },
+    SCHEDULED: { description: 'Will be sent at its time.' },
+    SENDING: {},
+    SENT: {},
+    CANCELLED: {},
   },
 })

@@ -12,6 +12,7 @@ const MAX_MESSAGE = 500
 export function causeOf(error: GraphQLError): unknown {
   let cause: Error = error
   while (cause instanceof GraphQLError && cause.originalError) cause = cause.originalError
+  if (cause instanceof AppError) return cause
   const aboutRequest = !error.path || (cause instanceof GraphQLError && cause.nodes !== undefined)
   if (!aboutRequest) return cause
   return new AppError(codeOf(error), error.message.slice(0, MAX_MESSAGE))

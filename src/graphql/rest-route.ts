@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
+import type { Upload } from '../http/multipart.ts'
 
 export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -16,8 +17,14 @@ export type RestRoute = {
   takesMessage: boolean
   /** The operation's own statement checks the key again, so the request may start from a remembered one. */
   rechecksKey: boolean
-  /** Fields whose absence is answered with 400 and the short body `{ error }`. */
-  shortErrorFor: readonly string[]
+  /** Fields whose absence is answered with 400 and the short body `{ error }`; or every bad field is. */
+  shortErrorFor: readonly string[] | 'anyField'
+  /** The body is multipart/form-data with one file, which is the field of that name in `input`. */
+  upload: Upload | null
+  /** The status of answers of which this is true, where what was done decides. */
+  otherStatus: { status: number; applies: (data: unknown) => boolean } | null
+  /** Arguments that only GraphQL has. */
+  graphqlOnly: readonly string[]
   /** Codes that the operation can answer with besides those that every operation of its kind can. */
   errors: readonly ErrorCode[]
 }
@@ -35,6 +42,9 @@ const route =
     takesMessage: false,
     rechecksKey: false,
     shortErrorFor: [],
+    upload: null,
+    otherStatus: null,
+    graphqlOnly: [],
     errors: [],
     ...options,
   })

@@ -30,6 +30,8 @@ export function followRequests(server: Server): () => Promise<void> {
     // An HTTP server's own close also ends idle connections, on which a request may be on its way.
     NetServer.prototype.close.call(server)
     await pause(GOODBYE_MS)
+    // A stream of events has no end of its own; its client connects again, elsewhere.
+    for (const response of underWay) if (isEventStream(response)) response.destroy()
     const deadline = Date.now() + REQUESTS_MS
     while (underWay.size > 0 && Date.now() < deadline) await pause(10)
     server.close()
@@ -37,3 +39,6 @@ export function followRequests(server: Server): () => Promise<void> {
     await closed
   }
 }
+
+const isEventStream = (response: ServerResponse): boolean =>
+  String(response.getHeader('content-type')).startsWith('text/event-stream')

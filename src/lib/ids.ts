@@ -22,6 +22,13 @@ export const newId = (now: Date): string => v7({ msecs: now.getTime(), random: r
 export const earliestId = (time: Date): string =>
   v7({ msecs: Math.max(0, time.getTime()), seq: 0, random: new Uint8Array(16) })
 
+/** The time in an id: when it was made. */
+export const timeOfId = (id: string): Date =>
+  new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16))
+
+/** Greater than every id. */
+export const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const isId = (value: string): boolean => UUID.test(value)

@@ -19,7 +19,7 @@ export type Unstorable = { path: string; reason: 'depth' | 'text' | 'number' }
 export function findUnstorable(value: unknown, path = '', depth = 0): Unstorable | null {
   if (typeof value === 'string') return isStorable(value) ? null : { path, reason: 'text' }
   if (typeof value === 'number') return Number.isFinite(value) ? null : { path, reason: 'number' }
-  if (typeof value !== 'object' || value === null) return null
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return null
   if (depth > MAX_JSON_DEPTH) return { path, reason: 'depth' }
   for (const [key, item] of Object.entries(value)) {
     if (!isStorable(key)) return { path, reason: 'text' }

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncDirectory, UNFINISHED, writeWhole } from '../lib/whole-file.ts'
 
 /** Files by the name of what they belong to: `<id>.<anything>`. A folder that is not there yet is empty. */
 export interface MailFolder {
@@ -13,8 +13,7 @@ export interface MailFolder {
   prune(keep: number): Promise<void>
 }
 
-const unfinishedSuffix = '.tmp'
-const isUnfinished = (name: string) => name.endsWith(unfinishedSuffix)
+const isUnfinished = (name: string) => name.endsWith(UNFINISHED)
 
 export function mailFolder(directory: string): MailFolder {
   const names = async () => (await unlessGone(readdir(directory))) ?? []
@@ -22,7 +21,7 @@ export function mailFolder(directory: string): MailFolder {
     async write(files) {
       await mkdir(directory, { recursive: true })
       for (const { name, content } of files) await writeWhole(directory, name, content)
-      await sync(directory)
+      await syncDirectory(directory)
     },
     async names() {
       return (await names()).filter((name) => !isUnfinished(name))
@@ -37,33 +36,6 @@ export function mailFolder(directory: string): MailFolder {
         keep,
       )
     },
-  }
-}
-
-async function writeWhole(directory: string, name: string, content: Buffer | string): Promise<void> {
-  const unfinished = join(directory, `.${randomUUID()}${unfinishedSuffix}`)
-  try {
-    const file = await open(unfinished, 'wx')
-    try {
-      await file.writeFile(content)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(unfinished, join(directory, name))
-  } catch (error) {
-    await rm(unfinished, { force: true })
-    throw error
-  }
-}
-
-/** Makes the names of the files last: without it a power cut can take back a rename. */
-async function sync(directory: string): Promise<void> {
-  const folder = await open(directory, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
   }
 }
 

@@ -1,16 +1,20 @@
-import type { QueueOptions, SendOptions } from 'pg-boss'
+import type { Queue, SendOptions } from 'pg-boss'
 import type { z } from 'zod'
 import type { Ctx } from '../ctx.ts'
 
 export type SendJobOptions = Pick<SendOptions, 'startAfter' | 'singletonKey' | 'priority'>
 
-/** A kind of background work: its queue, the shape of its payload, and what to do. */
-export type JobDefinition<Payload extends object> = {
+/** A kind of background work, as those who ask for it know it. */
+export type JobQueue<Payload extends object> = {
   /** The queue's name, "feature.verb-noun". */
   name: string
   payload: z.ZodType<Payload>
   /** Retries, expiry and the like; dead letters of every queue go to DEAD_LETTERS. */
-  options?: Omit<QueueOptions, 'deadLetter'>
+  options?: Omit<Queue, 'name' | 'deadLetter'>
+}
+
+/** The same with what to do. */
+export type JobDefinition<Payload extends object> = JobQueue<Payload> & {
   /** A cron expression (UTC) for work that recurs; its payload is `{}`. */
   cron?: string
   handle: (ctx: Ctx, payload: Payload) => Promise<void>
@@ -19,7 +23,7 @@ export type JobDefinition<Payload extends object> = {
 /** A definition whose payload type is hidden, so that one list can hold all of them. */
 export type Job = {
   name: string
-  options: Omit<QueueOptions, 'deadLetter'>
+  options: Omit<Queue, 'name' | 'deadLetter'>
   cron: string | undefined
   run: (ctx: Ctx, payload: unknown) => Promise<void>
 }

@@ -7,6 +7,8 @@ import type { Metrics } from '../metrics.ts'
 import { DEAD_LETTERS, type Job } from './define-job.ts'
 
 const POLL_SECONDS = 2
+/** How often jobs are looked for whose worker has died. */
+const SUPERVISE_SECONDS = 5
 /** How long a job that has failed for good can be looked at and put back. */
 const DEAD_LETTER_SECONDS = 90 * 24 * 3_600
 
@@ -19,6 +21,8 @@ export function createQueue(database: Database, log: Logger, worker: boolean): P
     db: { executeSql: (text, values) => database.pool.query(text, values) },
     supervise: worker,
     schedule: worker,
+    superviseIntervalSeconds: SUPERVISE_SECONDS,
+    monitorIntervalSeconds: SUPERVISE_SECONDS,
   })
   // The queue tries again by itself; while the database is away it says so every few seconds.
   boss.on('error', (error) => log.debug({ err: error }, 'queue error'))

@@ -1,7 +1,15 @@
 import { escapeHtml } from '../lib/html.ts'
 import { type Direction, type FieldLine, fieldLines, rulesInWords, typeInWords } from './docs-fields.ts'
 import { STYLE } from './docs-style.ts'
-import type { Answer, OpenApiDocument, Operation, Parameter, Reference, Schema } from './openapi-types.ts'
+import type {
+  Answer,
+  Media,
+  OpenApiDocument,
+  Operation,
+  Parameter,
+  Reference,
+  Schema,
+} from './openapi-types.ts'
 
 type Entry = { method: string; path: string; operation: Operation }
 
@@ -54,7 +62,7 @@ const sectionOf = (document: OpenApiDocument, name: string, entries: Entry[]): s
   `<section><h2>${escapeHtml(name)}</h2>\n${entries.map((entry) => articleOf(document, entry)).join('\n')}</section>`
 
 function articleOf(document: OpenApiDocument, { method, path, operation }: Entry): string {
-  const body = operation.requestBody?.content['application/json'].schema
+  const body = bodyOf(operation)?.schema
   return `<article id="${escapeHtml(operation.operationId)}">
 <h3>${badge(method)} <code>${escapeHtml(path)}</code></h3>
 ${prose(operation.description)}
@@ -86,13 +94,26 @@ export function curlOf(document: OpenApiDocument, { method, path, operation }: E
   )
   const [scheme = {}] = operation.security
   const keys = Object.keys(scheme).map((name) => `-H 'Authorization: Bearer ${KEY_PREFIXES[name] ?? '…'}'`)
-  const example = operation.requestBody?.content['application/json'].example
-  const json = JSON.stringify(example ?? {}, null, 2).replaceAll("'", "'\\''")
   return [
     `curl -X ${method} ${document.servers[0]?.url ?? ''}${filled}`,
     ...keys,
-    ...(operation.requestBody ? ["-H 'Content-Type: application/json'", `-d '${json}'`] : []),
+    ...bodyOptionsOf(document, operation),
   ].join(' \\\n  ')
+}
+
+const bodyOf = ({ requestBody }: Operation): Media | undefined => Object.values(requestBody?.content ?? {})[0]
+
+/** The options of curl that send a body. */
+function bodyOptionsOf({ components }: OpenApiDocument, { requestBody }: Operation): string[] {
+  if (!requestBody) return []
+  const form = requestBody.content['multipart/form-data']
+  if (form) {
+    const { properties = {} } = components.schemas[form.schema.$ref?.split('/').at(-1) ?? ''] ?? {}
+    return Object.keys(properties).map((field) => `-F '${field}=@${field}'`)
+  }
+  const example = requestBody.content['application/json']?.example
+  const json = JSON.stringify(example ?? {}, null, 2).replaceAll("'", "'\\''")
+  return ["-H 'Content-Type: application/json'", `-d '${json}'`]
 }
 
 function parameterIn({ components }: OpenApiDocument, parameter: Parameter | Reference): Parameter {

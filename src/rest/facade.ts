@@ -1,4 +1,12 @@
-import { type ExecutionResult, execute, type GraphQLSchema, getNamedType, isNonNullType } from 'graphql'
+import {
+  type ExecutionResult,
+  execute,
+  type GraphQLNamedType,
+  type GraphQLSchema,
+  getNamedType,
+  isEnumType,
+  isNonNullType,
+} from 'graphql'
 import { assertAccess, assertStillAdmitted } from '../access.ts'
 import { type Ctx, createCtx, type Services } from '../ctx.ts'
 import { type AppError, badRequest } from '../errors.ts'
@@ -8,6 +16,7 @@ import { nameOf } from '../graphql/rest-route.ts'
 import { admit } from '../http/admission.ts'
 import { MAX_BODY_BYTES, messageBodyLimit, parseJsonObject, readBody } from '../http/body.ts'
 import { type Exchange, type Headers, reply, replyJson } from '../http/exchange.ts'
+import { readUpload } from '../http/multipart.ts'
 import type { ErrorBody, ServerRoute } from '../http/server.ts'
 import { REPLAYED, withReservation } from '../idempotency.ts'
 import type { RateLimiter } from '../limits.ts'
@@ -85,14 +94,19 @@ async function run(
 
 async function inputOf(facade: RestFacade, exchange: Exchange, operation: RestOperation): Promise<unknown> {
   const { request } = exchange
+  const { upload, takesMessage } = operation.route
   if (operation.inputSchema === null) return undefined
-  const limit = operation.route.takesMessage ? messageBodyLimit(facade.services.config) : MAX_BODY_BYTES
+  if (upload) return checkInput(operation.inputSchema, await readUpload(request, upload))
+  const limit = takesMessage ? messageBodyLimit(facade.services.config) : MAX_BODY_BYTES
   const body = parseJsonObject(request.headers['content-type'], await readBody(request, limit))
   return checkInput(operation.inputSchema, body)
 }
 
 /** Over REST these are headers. */
 export const isHeaderArgument = (name: string) => name === 'idempotencyKey' || name === 'idempotencyReplay'
+
+const isRestArgument = ({ route }: RestOperation, name: string): boolean =>
+  !isHeaderArgument(name) && !route.graphqlOnly.includes(name)
 
 /** Query-string parameters are the arguments of the field; the ones it does not have are ignored. */
 function queryArguments(
@@ -103,8 +117,8 @@ function queryArguments(
   const values: Record<string, unknown> = {}
   for (const arg of operation.field.args) {
     const text = query.get(arg.name)
-    if (text === null || arg.name in params || isHeaderArgument(arg.name)) continue
-    values[arg.name] = fromText(arg.name, getNamedType(arg.type).name, text)
+    if (text === null || arg.name in params || !isRestArgument(operation, arg.name)) continue
+    values[arg.name] = fromText(arg.name, getNamedType(arg.type), text)
   }
   return values
 }
@@ -112,12 +126,17 @@ function queryArguments(
 /** GraphQL's Int has 32 bits. */
 const MAX_INT = 2 ** 31 - 1
 
-function fromText(name: string, type: string, text: string): string | number | boolean {
-  if (type === 'Boolean') {
+function fromText(name: string, type: GraphQLNamedType, text: string): string | number | boolean {
+  if (isEnumType(type)) {
+    const names = type.getValues().map((value) => value.name)
+    if (!names.includes(text)) throw badRequest(`The parameter ${name} must be one of ${names.join(', ')}.`)
+    return text
+  }
+  if (type.name === 'Boolean') {
     if (text !== 'true' && text !== 'false') throw badRequest(`The parameter ${name} must be true or false.`)
     return text === 'true'
   }
-  if (type !== 'Int') return text
+  if (type.name !== 'Int') return text
   const number = Number(text)
   if (!/^-?\d+$/.test(text) || Math.abs(number) > MAX_INT) {
     throw badRequest(`The parameter ${name} must be an integer.`)
@@ -148,15 +167,23 @@ function assertArguments(operation: RestOperation, values: Record<string, unknow
 }
 
 function answer(exchange: Exchange, operation: RestOperation, data: unknown, headers: Headers): void {
-  const { status, wrapped } = operation.route
+  const { wrapped, otherStatus } = operation.route
+  const status = otherStatus?.applies(data) ? otherStatus.status : operation.route.status
   if (status === 204) reply(exchange, 204, headers, null)
   else replyJson(exchange, status, wrapped ? { success: true, data } : data, headers)
 }
 
 /** The contract's short form of an error on some endpoints: 400 and `{ error }`. */
-function shortError(operation: RestOperation, error: AppError): ErrorBody | null {
-  const missing = error.extras.errors?.find(
-    ({ field, code }) => code === 'required' && operation.route.shortErrorFor.includes(field),
+function shortError({ route }: RestOperation, error: AppError): ErrorBody | null {
+  const { shortErrorFor } = route
+  const wanted = error.extras.errors?.find(
+    ({ field, code }) =>
+      shortErrorFor === 'anyField' || (code === 'required' && shortErrorFor.includes(field)),
   )
-  return missing ? { status: 400, body: { error: `${missing.field} is required` } } : null
+  if (!wanted) return null
+  const { field, code, message } = wanted
+  return {
+    status: 400,
+    body: { error: code === 'required' ? `${field} is required` : `${field}: ${message}` },
+  }
 }

@@ -7,7 +7,8 @@ import type { RestOperation } from './operations.ts'
 /** When a code is answered; for the readers of the API description. */
 const MEANING: Record<ErrorCode, string> = {
   BAD_REQUEST: 'A parameter is missing or not valid.',
-  INVALID_REQUEST_BODY: 'The body is not a JSON object.',
+  INVALID_REQUEST_BODY:
+    'The body is not a JSON object or, where a file is sent, no valid multipart/form-data.',
   INVALID_IDEMPOTENCY_KEY: 'The Idempotency-Key is empty, too long or not printable ASCII.',
   CONTACT_UNSUBSCRIBED:
     'A recipient is not subscribed and the template is not transactional; nothing was sent. `details.emails` names them.',
@@ -18,18 +19,21 @@ const MEANING: Record<ErrorCode, string> = {
   DOMAIN_NOT_VERIFIED:
     'The sender domain is not verified: `details` holds `{ reason: "domain_not_verified", domain }`.',
   RESOURCE_NOT_FOUND: 'There is no such thing in this project.',
+  CONTACT_NOT_FOUND: 'There is no such contact in this project.',
   TEMPLATE_NOT_FOUND: 'There is no such template in this project.',
+  SEGMENT_NOT_FOUND: 'There is no such segment in this project.',
   DOMAIN_NOT_FOUND: 'There is no such domain in this project.',
   METHOD_NOT_ALLOWED: 'The path has no such method; `Allow` names the ones it has.',
   CONFLICT: 'It contradicts what is already there; the message says how.',
   IDEMPOTENCY_KEY_REUSED:
     'The project has used this Idempotency-Key: `details` holds `key`, `originalRequest`, `originalRequestAt` and `originalStatusCode` (null while that request still runs).',
   PAYLOAD_TOO_LARGE: 'The body is larger than this endpoint takes.',
-  UNSUPPORTED_MEDIA_TYPE: 'The body is not sent as JSON.',
+  UNSUPPORTED_MEDIA_TYPE: 'The body, or the file in it, is not of a type that this endpoint takes.',
   VALIDATION_ERROR: 'Fields are not valid; `errors` has one entry for each of them.',
   RATE_LIMIT_EXCEEDED: 'The project has made too many requests in this minute; see `Retry-After`.',
   INTERNAL_SERVER_ERROR: 'Something went wrong in the service; the log has it under the request id.',
-  SERVICE_UNAVAILABLE: 'The service cannot reach its database; see `Retry-After`.',
+  EXTERNAL_SERVICE_ERROR: 'Another service that is needed for this has failed or did not answer in time.',
+  SERVICE_UNAVAILABLE: 'The service cannot reach its database or its storage; see `Retry-After`.',
 }
 
 /** Every code that the operation can answer with: what its kind implies, and what its route names. */
@@ -48,13 +52,8 @@ export function errorCodesOf(operation: RestOperation): ErrorCode[] {
     'INVALID_API_KEY',
     ...when(guarded && endpoint.writes, 'PROJECT_DISABLED'),
     ...when(path.includes(':'), 'RESOURCE_NOT_FOUND'),
-    ...when(
-      inputSchema !== null,
-      'INVALID_REQUEST_BODY',
-      'PAYLOAD_TOO_LARGE',
-      'UNSUPPORTED_MEDIA_TYPE',
-      'VALIDATION_ERROR',
-    ),
+    ...when(inputSchema !== null, 'INVALID_REQUEST_BODY', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
+    ...when(inputSchema !== null && route.shortErrorFor !== 'anyField', 'VALIDATION_ERROR'),
     'RATE_LIMIT_EXCEEDED',
     'INTERNAL_SERVER_ERROR',
     'SERVICE_UNAVAILABLE',
@@ -63,9 +62,13 @@ export function errorCodesOf(operation: RestOperation): ErrorCode[] {
 }
 
 /** The arguments of the field that the query string gives. */
-export const queryArgumentsOf = ({ field, path }: Pick<RestOperation, 'field' | 'path'>) =>
+export const queryArgumentsOf = ({ field, path, route }: Pick<RestOperation, 'field' | 'path' | 'route'>) =>
   field.args.filter(
-    ({ name }) => name !== 'input' && !isHeaderArgument(name) && !path.split('/').includes(`:${name}`),
+    ({ name }) =>
+      name !== 'input' &&
+      !isHeaderArgument(name) &&
+      !route.graphqlOnly.includes(name) &&
+      !path.split('/').includes(`:${name}`),
   )
 
 /** One kind of failed answer: all of its codes have its status. */
@@ -98,7 +101,7 @@ function failure(status: number, codes: ErrorCode[], flags: Flags, headers: Answ
   const { short, replayable } = flags
   const suffixes = [...(short ? ['ShortError'] : []), ...(replayable ? ['Replay'] : [])]
   const lines = codes.map((code) => `- \`${publicCodeOf(code)}\`: ${MEANING[code]}`)
-  if (short) lines.push('- A required field is missing: the short body `{ error }`.')
+  if (short) lines.push('- A field is missing or not valid: the short body `{ error }`.')
   const envelope = envelopeOf(status, codes)
   const schema = short ? { anyOf: [envelope, referenceTo('schemas', 'ShortError')] } : envelope
   return {
@@ -182,8 +185,8 @@ export const ERROR_SCHEMAS: Record<string, Schema> = {
   },
   ShortError: {
     type: 'object',
-    description: 'What some endpoints answer when a required field is missing.',
+    description: 'What some endpoints answer when a field is missing or not valid.',
     required: ['error'],
-    properties: { error: text('What is missing.') },
+    properties: { error: text('What is missing or not valid.') },
   },
 }

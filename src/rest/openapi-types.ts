@@ -19,6 +19,8 @@ export type Media = { schema: Schema; example?: unknown }
 
 export type Content = { 'application/json': Media }
 
+export type BodyContent = Partial<Record<'application/json' | 'multipart/form-data', Media>>
+
 export type Answer = {
   description: string
   headers: Record<string, Reference>
@@ -33,7 +35,7 @@ export type Operation = {
   tags: [string]
   security: Record<string, []>[]
   parameters: (Parameter | Reference)[]
-  requestBody?: { required: boolean; content: Content }
+  requestBody?: { required: boolean; content: BodyContent }
   responses: Record<string, Answer | Reference>
 }
 

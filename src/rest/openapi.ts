@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type GraphQLSchema, isRequiredArgument } from 'graphql'
 import { z } from 'zod'
 import type { Access } from '../access.ts'
+import type { RestRoute } from '../graphql/rest-route.ts'
 import { ERROR_SCHEMAS, failuresOf, queryArgumentsOf } from './openapi-errors.ts'
 import { componentSchemas, described, inputNameOf, presentSchema, schemaOf } from './openapi-schemas.ts'
 import { HEADERS, IDEMPOTENCY_PARAMETERS, INTRODUCTION, SECURITY_SCHEMES } from './openapi-texts.ts'
@@ -96,7 +97,7 @@ function operationOf(operation: RestOperation, options: OpenApiOptions): Operati
     parameters: parametersOf(operation),
     ...(body && { requestBody: body }),
     responses: {
-      [route.status]: success(operation),
+      ...Object.fromEntries(statusesOf(route).map((status) => [status, success(operation, status)])),
       ...Object.fromEntries(
         failuresOf(operation, COMMON_HEADERS).map(({ status, name }) => [
           status,
@@ -139,14 +140,11 @@ function bodyOf(operation: RestOperation): Operation['requestBody'] {
   const { inputSchema } = operation
   if (!inputSchema || !name) return undefined
   const [example] = z.globalRegistry.get(inputSchema)?.examples ?? []
+  const schema = referenceTo('schemas', name)
+  const media = { schema, ...(example !== undefined && { example }) }
   return {
     required: !inputSchema.safeParse({}).success,
-    content: {
-      'application/json': {
-        schema: referenceTo('schemas', name),
-        ...(example !== undefined && { example }),
-      },
-    },
+    content: operation.route.upload ? { 'multipart/form-data': { schema } } : { 'application/json': media },
   }
 }
 
@@ -164,7 +162,10 @@ const SUCCESS: Record<number, string> = {
   204: 'Done; the answer has no body.',
 }
 
-function success({ field, route, endpoint }: RestOperation): Answer {
+const statusesOf = ({ status, otherStatus }: RestRoute): number[] =>
+  otherStatus ? [status, otherStatus.status] : [status]
+
+function success({ field, route, endpoint }: RestOperation, status: number): Answer {
   const data = schemaOf(field.type)
   const wrapped: Schema = {
     type: 'object',
@@ -173,7 +174,7 @@ function success({ field, route, endpoint }: RestOperation): Answer {
   }
   const replayed = { 'Idempotency-Replayed': referenceTo('headers', 'IdempotencyReplayed') }
   return {
-    description: SUCCESS[route.status] ?? 'Done.',
+    description: SUCCESS[status] ?? 'Done.',
     headers: { ...COMMON_HEADERS, ...(endpoint.idempotent && replayed) },
     ...(route.status !== 204 && {
       content: { 'application/json': { schema: route.wrapped ? wrapped : data } },

@@ -67,8 +67,9 @@ export function projection(
   })
 }
 
+/** Prisma's relations, and fields that say of themselves that they lead to other objects. */
 const isRelation = (config: { extensions?: Readonly<Record<string, unknown>> | null | undefined }): boolean =>
-  config.extensions?.pothosPrismaRelationField !== undefined
+  config.extensions?.pothosPrismaRelationField !== undefined || config.extensions?.relation === true
 
 /**
  * Sofa compiles the routes; requests do not pass through its HTTP layer, which coerces bodies and adds routes

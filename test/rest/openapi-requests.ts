@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { usedInStep } from '../features/templates/template-support.ts'
+import { IMAGES } from '../support/images.ts'
 import type { CallOptions, Service } from '../support/service.ts'
 
 /** What a request needs beside the operation's method, path and key. */
@@ -25,25 +27,135 @@ const message = ({ project }: Service) => ({
   body: '<p>Hello</p>',
 })
 
+function imageForm(): FormData {
+  const form = new FormData()
+  form.append('image', new Blob([new Uint8Array(IMAGES.png)]), 'logo.png')
+  return form
+}
+
+function csvForm(): FormData {
+  const form = new FormData()
+  form.append('file', new Blob(['email,plan\nada@example.org,pro\n']), 'contacts.csv')
+  return form
+}
+
+/** Queues a job over this path and returns its id as a parameter. */
+async function queued(service: Service, path: string, body: unknown): Promise<Pick<Case, 'params'>> {
+  const answer = await service.call('POST', path, { key: service.project.secret, body })
+  if (answer.status !== 202) throw new Error(`POST ${path} failed: ${answer.text}`)
+  return { params: { jobId: answer.body.jobId } }
+}
+
+/** A field that one contact has; a segment asks for it. */
+async function usedField(service: Service): Promise<Pick<Case, 'params'>> {
+  const field = `f${randomUUID()}`
+  await made(service, '/contacts', { ...newPerson(), data: { [field]: 'pro' } })
+  const filter = { field: `data.${field}`, operator: 'exists' }
+  await service.sql(
+    `insert into segments (project_id, id, name, slug, type, condition, created_at, updated_at)
+     values ($1, $2, 'VIP', $3, 'DYNAMIC', $4, now(), now())`,
+    [
+      ...[service.project.id, randomUUID(), field],
+      JSON.stringify({ logic: 'AND', groups: [{ filters: [filter] }] }),
+    ],
+  )
+  return { params: { field } }
+}
+
+const newPerson = () => ({ email: `${randomUUID()}@example.org`, data: { plan: 'pro' } })
+
 async function made(service: Service, path: string, body: unknown): Promise<{ id: string }> {
   const answer = await service.call('POST', path, { key: service.project.secret, body })
   if (answer.status !== 201) throw new Error(`POST ${path} failed: ${answer.text}`)
   return { id: answer.body.id }
 }
 
-/** For every operation a request that succeeds, however often it is made. */
+/**
+ * For every operation a request that succeeds, however often it is made; where it can succeed in another way, one
+ * more under its name and that status.
+ */
 export const SUCCEEDING: Record<string, MakeCase> = {
+  contacts: async (service) => {
+    await made(service, '/contacts', newPerson())
+    return {}
+  },
+  contact: async (service) => ({ params: await made(service, '/contacts', newPerson()) }),
+  importContacts: () => ({ body: csvForm() }),
+  importJob: (service) => queued(service, '/contacts/import', csvForm()),
+  bulkSubscribeContacts: () => ({ body: { contactIds: [NOBODY] } }),
+  bulkUnsubscribeContacts: () => ({ body: { contactIds: [NOBODY], excludeIds: [] } }),
+  bulkDeleteContacts: () => ({
+    body: {
+      filter: {
+        logic: 'AND',
+        groups: [{ filters: [{ field: 'email', operator: 'equals', value: 'nobody@example.org' }] }],
+      },
+    },
+  }),
+  bulkJob: (service) => queued(service, '/contacts/bulk-delete', { contactIds: [NOBODY] }),
+  contactFields: async (service) => {
+    await made(service, '/contacts', newPerson())
+    return {}
+  },
+  contactFieldValues: async (service) => {
+    await made(service, '/contacts', newPerson())
+    return { params: { field: 'plan' } }
+  },
+  contactFieldUsage: usedField,
+  deleteContactField: () => ({ params: { field: 'data.nobody' } }),
+  createContact: () => ({ body: newPerson() }),
+  'createContact 200': async (service) => {
+    const body = newPerson()
+    await made(service, '/contacts', body)
+    return { body }
+  },
+  updateContact: async (service) => ({
+    params: await made(service, '/contacts', newPerson()),
+    body: { ...newPerson(), subscribed: false },
+  }),
+  deleteContact: async (service) => ({ params: await made(service, '/contacts', newPerson()) }),
+  lookupContacts: async (service) => {
+    const { email } = newPerson()
+    await made(service, '/contacts', { email })
+    return { body: { emails: [email, 'nobody@example.org'] } }
+  },
+  config: () => ({}),
   addDomain: () => ({ body: newDomain() }),
   deleteDomain: async (service) => ({ params: await made(service, '/domains', newDomain()) }),
   domains: ({ project }) => ({ params: { projectId: project.id } }),
   createTemplate: (service) => ({ body: template(service) }),
   template: async (service) => ({ params: await made(service, '/templates', template(service)) }),
+  templates: () => ({}),
+  updateTemplate: async (service) => ({
+    params: await made(service, '/templates', template(service)),
+    body: { name: 'Hello', replyTo: null },
+  }),
+  deleteTemplate: async (service) => ({ params: await made(service, '/templates', template(service)) }),
+  duplicateTemplate: async (service) => ({ params: await made(service, '/templates', template(service)) }),
+  templateUsage: async (service) => {
+    const { id } = await made(service, '/templates', template(service))
+    await usedInStep(service, id)
+    return { params: { id } }
+  },
   sendEmail: (service) => ({ body: message(service) }),
+  emailVerification: () => ({ body: { email: 'ada@example.org' } }),
   trackEvent: () => ({ body: { email: 'ada@example.org', event: 'signed_up', data: { plan: 'pro' } } }),
+  uploadImage: () => ({ body: imageForm() }),
 }
 
 /** For every code that a route names itself a request that is answered with it. */
 export const FAILING: Record<string, MakeCase> = {
+  'contact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'updateContact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY }, body: {} }),
+  'deleteContactField 409 CONFLICT': usedField,
+  'updateContact 409 CONFLICT': async (service) => {
+    const { email } = newPerson()
+    await made(service, '/contacts', { email })
+    return { params: await made(service, '/contacts', newPerson()), body: { email } }
+  },
+  'deleteContact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  // Keys of either kind will do, but not one that nobody has.
+  'config 401 INVALID_API_KEY': () => ({ headers: { authorization: `Bearer sk_${'0'.repeat(64)}` } }),
   'addDomain 409 CONFLICT': async (service) => {
     const body = newDomain()
     await made(service, '/domains', body)
@@ -51,6 +163,19 @@ export const FAILING: Record<string, MakeCase> = {
   },
   'deleteDomain 404 DOMAIN_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'template 404 TEMPLATE_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'updateTemplate 404 TEMPLATE_NOT_FOUND': () => ({ params: { id: NOBODY }, body: {} }),
+  'updateTemplate 403 INTERNAL_SERVER_ERROR': async (service) => ({
+    params: await made(service, '/templates', template(service)),
+    body: { from: 'hello@not-verified.example' },
+  }),
+  'deleteTemplate 404 TEMPLATE_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'deleteTemplate 409 CONFLICT': async (service) => {
+    const { id } = await made(service, '/templates', template(service))
+    await usedInStep(service, id)
+    return { params: { id } }
+  },
+  'duplicateTemplate 404 TEMPLATE_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'templateUsage 404 TEMPLATE_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'createTemplate 403 INTERNAL_SERVER_ERROR': (service) => ({
     body: { ...template(service), from: 'hello@not-verified.example' },
   }),

@@ -56,4 +56,9 @@ select format('enum %s = %s', typname, string_agg(enumlabel, ', ' order by enums
 union all
 select format('function %s = %s', proname, pg_get_functiondef(oid))
   from pg_proc
- where pronamespace = 'public'::regnamespace`
+ where pronamespace = 'public'::regnamespace
+   and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = pg_proc.oid and deptype = 'e')
+union all
+select format('extension %s', extname)
+  from pg_extension
+ where extname <> 'plpgsql'`

@@ -25,7 +25,7 @@ export type Answer = { status: number; headers: Headers; body: Body; text: strin
 export type CallOptions = {
   key?: string
   headers?: Record<string, string>
-  /** Sent as JSON; a string or bytes are sent as they are. */
+  /** Sent as JSON; a string, bytes or a form are sent as they are. */
   body?: unknown
 }
 
@@ -79,6 +79,8 @@ export async function startService(
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
     PROJECT_SEND_RATE_PER_SECOND: '0',
+    // Nobody listens there: tests ask no DNS but their own.
+    DNS_SERVERS: '127.0.0.1:1',
     ...env,
   })
   const app = await startApp(config, log, clock.now)
@@ -125,19 +127,25 @@ async function makeProject(app: App, name: string): Promise<Project> {
 /** One request, with its answer read and parsed. */
 export async function requestTo(url: string, method: string, options: CallOptions = {}): Promise<Answer> {
   const { key, headers = {}, body } = options
-  const raw = typeof body === 'string' || body instanceof Uint8Array
   const response = await fetch(url, {
     method,
     headers: {
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      // A form has a boundary, which fetch names.
+      ...(body !== undefined && !(body instanceof FormData) && { 'content-type': 'application/json' }),
       ...(key && { authorization: `Bearer ${key}` }),
       ...headers,
     },
-    ...(body !== undefined && { body: raw ? new Uint8Array(Buffer.from(body)) : JSON.stringify(body) }),
+    ...(body !== undefined && { body: bodyFrom(body) }),
     signal: AbortSignal.timeout(30_000),
   })
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, body: parsed(text) }
+}
+
+function bodyFrom(body: unknown): BodyInit {
+  if (body instanceof FormData) return body
+  if (typeof body === 'string' || body instanceof Uint8Array) return new Uint8Array(Buffer.from(body))
+  return JSON.stringify(body)
 }
 
 function parsed(text: string): Body {

@@ -4,7 +4,7 @@ export type UpsertParameters = {
   subscribed: string
   /** boolean: the state of a new contact when `subscribed` is null. */
   defaultSubscribed: string
-  /** jsonb object and text array, from `readData`. */
+  /** jsonb object, a parameter's or a column of `person`; and a text array; both from `readData`. */
   set: string
   unset: string
   now: string
@@ -19,8 +19,8 @@ export type UpsertParameters = {
  * change is not written: tracking a known contact costs no dead row version. When the subscription changes,
  * `person.id`, which no new contact takes then, becomes the id of the event that says so.
  *
- * `contact` has a row per person: (project_id, id, email, subscribed, created, subscription_changed). It has
- * none when a concurrent statement makes the same contact at the same moment and nothing is left to change;
+ * `contact` has a row per person: the contact's columns, `outcome` ('created', 'updated' or 'unchanged') and
+ * `subscription_changed`. It has none when a concurrent statement makes the same contact at the same moment and nothing is left to change;
  * the caller runs its statement again then. Index: contacts_project_id_email_key; the subqueries are written
  * so that it serves each person alone, however many rows the planner expects of `person`.
  */
@@ -36,20 +36,20 @@ export const upsertContactCtes = (p: UpsertParameters): string => `
       from contacts c where c.project_id = person.project_id and c.email = person.email) is not true
     on conflict (project_id, email) do update set
       subscribed = coalesce(${p.subscribed}::boolean, c.subscribed),
-      data = (c.data || ${p.set}::jsonb) - ${p.unset}::text[],
+      data = (c.data || excluded.data) - ${p.unset}::text[],
       subscription_event_id = case when c.subscribed <> coalesce(${p.subscribed}::boolean, c.subscribed)
         then excluded.id else c.subscription_event_id end,
       updated_at = ${p.now}::timestamptz
     where c.subscribed <> coalesce(${p.subscribed}::boolean, c.subscribed)
-      or c.data <> (c.data || ${p.set}::jsonb) - ${p.unset}::text[]
-    returning project_id, id, email, subscribed, subscription_event_id
+      or c.data <> (c.data || excluded.data) - ${p.unset}::text[]
+    returning *
   ),
   contact as (
-    select m.project_id, m.id, m.email, m.subscribed, m.id = person.id as created,
+    select m.*, case when m.id = person.id then 'created' else 'updated' end as outcome,
       m.subscription_event_id is not distinct from person.id as subscription_changed
     from merged m join person using (project_id, email)
     union all
-    select c.project_id, c.id, c.email, c.subscribed, false, false
+    select c.*, 'unchanged', false
     from person
     cross join lateral (
       select * from contacts c where c.project_id = person.project_id and c.email = person.email limit 1) c
@@ -68,4 +68,19 @@ export const subscriptionEventCte = (source: string, now: string): string => `
       jsonb_build_object('source', ${source}::text), ${now}::timestamptz
     from contact join person using (project_id, email)
     where contact.subscription_changed
+  )`
+
+/** Whether project $1 has segments that follow their contacts. Index: segments_tracked. */
+export const PROJECT_TRACKS = `exists (
+      select from segments where project_id = $1::uuid and track_membership and type = 'DYNAMIC')`
+
+/**
+ * The CTE `followed`: has the segments of project $1 follow the contacts that are new or changed, or all of them
+ * (`always`) because something else about them has changed. The rows are taken by whoever evaluates segments.
+ */
+export const contactChangeCte = ({ always = false } = {}): string => `
+  followed as (
+    insert into contact_changes (project_id, id, contact_id)
+    select contact.project_id, person.id, contact.id from contact join person using (project_id, email)
+    where ${always ? '' : `contact.outcome <> 'unchanged' and `}${PROJECT_TRACKS}
   )`

@@ -2,7 +2,15 @@ import type { Config } from '../../config.ts'
 import { tooLarge } from '../../errors.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
-import { type RenderBatch, RenderedTooLarge, renderHtml, renderSubject, viewOf } from '../../mail/render.ts'
+import {
+  type RenderBatch,
+  RenderedTooLarge,
+  renderHtml,
+  renderSubject,
+  type View,
+  viewOf,
+} from '../../mail/render.ts'
+import { type TemplateVariables, variablesOf } from '../../mail/template-variables.ts'
 import { type SubscriptionLinks, subscriptionLinks } from '../contacts/subscription-links.ts'
 
 /** What a message is made from, the same for all of its recipients. */
@@ -40,8 +48,8 @@ export function compose(
   contact: MessageContact,
   { extra = {}, batch }: ComposeOptions = {},
 ): Composed {
-  const links = usesLinks(source) ? subscriptionLinks(config, contact) : NO_LINKS
-  const { subject, html } = rendered(source, variablesOf(contact, links, extra), batch)
+  const links = linksOf(config, source, contact)
+  const { subject, html } = rendered(source, viewOf(variablesFor(contact, links, extra), batch))
   const needsFooter = source.type === 'MARKETING' && !holdsLink(html, links)
   return {
     subject,
@@ -50,23 +58,41 @@ export function compose(
   }
 }
 
+/**
+ * The variables that a message refers to, and those of them that would be empty for the contact. Throws
+ * PAYLOAD_TOO_LARGE.
+ */
+export function composedVariables(
+  config: Config,
+  source: MessageSource,
+  contact: MessageContact,
+): TemplateVariables {
+  const view = viewOf(variablesFor(contact, linksOf(config, source, contact), {}))
+  return withinLimit(() => variablesOf([source.subject, source.body], view))
+}
+
+const linksOf = (config: Config, source: MessageSource, contact: MessageContact): SubscriptionLinks =>
+  usesLinks(source) ? subscriptionLinks(config, contact) : NO_LINKS
+
 const NO_LINKS: SubscriptionLinks = { unsubscribeUrl: '', subscribeUrl: '', manageUrl: '' }
 
 /** Signing links costs more than rendering a short message, so it is left out where nothing can show them. */
 const usesLinks = ({ type, subject, body }: MessageSource): boolean =>
   type !== 'TRANSACTIONAL' || subject.includes('Url') || body.includes('Url')
 
-function rendered(source: MessageSource, variables: JsonObject, batch: RenderBatch | undefined) {
-  const view = viewOf(variables, batch)
+const rendered = (source: MessageSource, view: View) =>
+  withinLimit(() => ({ subject: renderSubject(source.subject, view), html: renderHtml(source.body, view) }))
+
+function withinLimit<Result>(work: () => Result): Result {
   try {
-    return { subject: renderSubject(source.subject, view), html: renderHtml(source.body, view) }
+    return work()
   } catch (error) {
     if (!(error instanceof RenderedTooLarge)) throw error
     throw tooLarge('The message becomes too large when its variables are filled in.')
   }
 }
 
-function variablesOf(contact: MessageContact, links: SubscriptionLinks, extra: JsonObject): JsonObject {
+function variablesFor(contact: MessageContact, links: SubscriptionLinks, extra: JsonObject): JsonObject {
   const { contactId, email, subscribed, data, name } = contact
   const named = data.name !== undefined && data.name !== null
   return {

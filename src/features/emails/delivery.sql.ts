@@ -155,6 +155,12 @@ export const settleDeliveries: Statement<{ id: string }> = statement(
      insert into events (project_id, id, contact_id, name, email_id, data, created_at)
      select project_id, event_id, contact_id, event_name, id, event_data, $2::timestamptz
      from settled where event_name is not null
+   ),
+   followed as (
+     insert into contact_changes (project_id, id, contact_id)
+     select s.project_id, s.event_id, s.contact_id from settled s
+     where s.event_name is not null and exists (
+       select from segments where project_id = s.project_id and track_membership and type = 'DYNAMIC')
    )
    select id from settled`,
 )

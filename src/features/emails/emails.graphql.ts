@@ -1,7 +1,10 @@
 import type { EmailSource as SourceValue, EmailStatus as StatusValue } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
+import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { MessageType } from '../../graphql/enums.ts'
-import { getEmail } from './emails.ts'
+import { relatedPages } from '../../graphql/related-pages.ts'
+import { Contact } from '../contacts/contacts.graphql.ts'
+import { countContactEmails, getEmail, pagesOfContactEmails } from './emails.ts'
 
 const EmailStatus = builder.enumType('EmailStatus', {
   description: 'Where a message is on its way.',
@@ -79,5 +82,23 @@ builder.queryField('email', (t) =>
     access: 'secretKey',
     args: { id: t.arg.id({ required: true }) },
     resolve: (query, _root, { id }, ctx) => getEmail(ctx, id, query),
+  }),
+)
+
+const EmailPage = cursorPageOf('EmailPage', Email)
+
+const emailsOf = relatedPages({
+  name: 'emails of contact',
+  read: pagesOfContactEmails,
+  count: countContactEmails,
+})
+
+builder.objectField(Contact, 'emails', (t) =>
+  t.field({
+    description: 'Mail to and from the contact, the newest first.',
+    type: EmailPage,
+    extensions: { relation: true },
+    args: cursorArguments,
+    resolve: ({ id }, args, ctx) => emailsOf(ctx, id, args),
   }),
 )

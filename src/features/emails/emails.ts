@@ -2,7 +2,8 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { notFound } from '../../errors.ts'
 import type { Email } from '../../generated/prisma/client.ts'
 import type { EmailFindUniqueOrThrowArgs } from '../../generated/prisma/models.ts'
-import { isId } from '../../lib/ids.ts'
+import { isId, LAST_ID } from '../../lib/ids.ts'
+import { emailCounts, emailIdsOfContacts } from './emails.sql.ts'
 
 type Selection = Pick<EmailFindUniqueOrThrowArgs, 'include' | 'select'>
 
@@ -14,4 +15,33 @@ export async function getEmail(ctx: Ctx, id: string, selection: Selection = {}):
     : null
   if (!email) throw notFound('The email')
   return email
+}
+
+/** Pages of the mail of contacts, each at most `limit` with ids below `before`, the newest first. */
+export async function pagesOfContactEmails(
+  ctx: Ctx,
+  pages: { ownerId: string; before: string | null; limit: number }[],
+): Promise<Email[][]> {
+  const projectId = projectIdOf(ctx)
+  const rows = await ctx.sql(emailIdsOfContacts, [
+    projectId,
+    pages.map(({ ownerId }) => ownerId),
+    pages.map(({ before }) => before ?? LAST_ID),
+    pages.map(({ limit }) => limit),
+  ])
+  const emails = await ctx.db.email.findMany({ where: { projectId, id: { in: rows.map(({ id }) => id) } } })
+  const byId = new Map(emails.map((email) => [email.id, email]))
+  const found: Email[][] = pages.map(() => [])
+  for (const { page, id } of rows) {
+    const email = byId.get(id)
+    if (email) found[page]?.push(email)
+  }
+  return found
+}
+
+/** How many messages each of the contacts has. */
+export async function countContactEmails(ctx: Ctx, contactIds: string[]): Promise<number[]> {
+  const rows = await ctx.sql(emailCounts, [projectIdOf(ctx), contactIds])
+  const counts = new Map(rows.map(({ contactId, count }) => [contactId, count]))
+  return contactIds.map((id) => counts.get(id) ?? 0)
 }

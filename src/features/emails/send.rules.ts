@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isBase64 } from '../../lib/base64.ts'
 import { email, HAS_CONTROL, id, jsonObject, line, optional } from '../../lib/fields.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { isHeaderName, MAX_SUBJECT, replacesEnvelope } from '../../mail/headers.rules.ts'
@@ -55,9 +56,6 @@ const headers = jsonObject
     additionalProperties: { type: 'string', maxLength: MAX_HEADER_VALUE },
   })
 
-/** A group for every four characters would overflow the stack of the regular expression at 5 MB. */
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
-const isBase64 = (text: string): boolean => text.length % 4 === 0 && BASE64.test(text)
 /** RFC 2045, 5.1: type, subtype and parameters. */
 const CONTENT_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}( *; *[\w.-]+=("[^"\r\n]*"|[\w.+-]+))*$/
 
@@ -90,11 +88,12 @@ export const attachment = z
   })
   .describe('A file that travels with the message. Sizes count decoded bytes.')
 
-/** Also runs when other fields are bad, so that all errors are reported at once. */
-const requiredWithoutTemplate = (
-  field: 'subject' | 'body' | 'from',
+/** A field that a template may give instead. Also checked when others are bad, so that all errors come at once. */
+export const requiredWithout = (
+  template: string,
+  field: string,
 ): [(input: Record<string, unknown>) => boolean, z.core.$ZodCustomParams] => [
-  (input) => input.template !== undefined || input[field] !== undefined,
+  (input) => input[template] !== undefined || input[field] !== undefined,
   {
     path: [field],
     error: 'is required without a template',
@@ -123,9 +122,9 @@ export const sendInput = z
     reply: optional(email).describe('Where answers go.'),
     attachments: optional(z.array(attachment)).describe('At most 10 files, 10 MB together by default.'),
   })
-  .refine(...requiredWithoutTemplate('subject'))
-  .refine(...requiredWithoutTemplate('body'))
-  .refine(...requiredWithoutTemplate('from'))
+  .refine(...requiredWithout('template', 'subject'))
+  .refine(...requiredWithout('template', 'body'))
+  .refine(...requiredWithout('template', 'from'))
   .meta({
     description: 'A transactional message to one or many recipients.',
     examples: [

@@ -2,7 +2,7 @@ import { type Statement, shortStatement, statement } from '../../db/sql.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import { rememberAnswer, reservationHolds } from '../../idempotency.sql.ts'
 import type { JsonObject } from '../../lib/json.ts'
-import { subscriptionEventCte, upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
+import { contactChangeCte, subscriptionEventCte, upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
 export type SendContext = {
   admitted: boolean
@@ -91,6 +91,7 @@ const sendText = ({ single, once, files }: SendShape) => `
   person as (select project_id, id, email from message),
   ${upsertContactCtes({ subscribed: '$4', defaultSubscribed: 'false', set: '$5', unset: '$6', now: '$3' })},
   ${subscriptionEventCte("'send'", '$3')},
+  ${contactChangeCte()},
   email as (
     insert into emails (project_id, id, contact_id, to_email, to_name, "from", from_name, reply_to, subject, type,
       source_type, status, template_id, message_id, due_at, attachment_set_id, created_at, updated_at)

@@ -4,7 +4,6 @@ import { sqlState, violates } from '../../db/sql.ts'
 import {
   contactUnsubscribed,
   domainNotVerified,
-  fieldError,
   notFound,
   serviceUnavailable,
   tooLarge,
@@ -13,7 +12,9 @@ import type { MessageType } from '../../generated/prisma/enums.ts'
 import { domainOf } from '../../lib/email-address.ts'
 import { newId } from '../../lib/ids.ts'
 import { RenderBatch } from '../../mail/render.ts'
-import { type DataChange, MAX_DATA_BYTES, mergeData, readData } from '../contacts/contact-data.rules.ts'
+import { type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
+import { refuseTooLarge } from '../contacts/contacts.ts'
+import { noteFieldNames } from '../contacts/field-names.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { type AttachmentFile, assertMessageSize, readAttachments } from './attachments.ts'
 import { type Composed, compose } from './compose.ts'
@@ -58,6 +59,7 @@ export async function sendEmail(ctx: Ctx, input: SendInput): Promise<SendResult>
     const result = await tryToSend(ctx, input, change, files)
     if (!result) continue
     ctx.services.wakeUp.notify()
+    await noteFieldNames(ctx, change.set)
     return result
   }
   throw serviceUnavailable()
@@ -222,16 +224,9 @@ async function store(
     return true
   } catch (error) {
     if (sqlState(error) === ABORTED || violates(error, 'emails_project_id_contact_id_fkey')) return false
-    throw violates(error, 'contacts_data_size') ? dataTooLarge() : error
+    return refuseTooLarge(error)
   }
 }
-
-const dataTooLarge = () =>
-  fieldError(
-    'data',
-    'too_big',
-    `must not take more than ${MAX_DATA_BYTES} bytes, together with what a contact has`,
-  )
 
 function perRecipient(
   ctx: Ctx,

@@ -2,6 +2,7 @@ import { builder } from '../../graphql/builder.ts'
 import { post } from '../../graphql/rest-route.ts'
 import { inputFromZod } from '../../graphql/zod-input.ts'
 import { type TrackResult, trackEvent, trackInput } from './track.ts'
+import { trackContactEvent, trackContactEventInput } from './track-contact-event.ts'
 
 const TrackEventInput = inputFromZod('TrackEventInput', trackInput)
 
@@ -27,5 +28,22 @@ builder.mutationField('trackEvent', (t) =>
       idempotencyReplay: t.arg.boolean({ description: 'Answer a repeat with the first answer.' }),
     },
     resolve: (_root, { input }, ctx) => trackEvent(ctx, input),
+  }),
+)
+
+builder.mutationField('trackContactEvent', (t) =>
+  t.field({
+    description:
+      'Records an event with the secret key: as trackEvent, or for a contact that is named by its id.',
+    type: TrackEventResult,
+    access: 'secretKey',
+    rest: post('/events/track', 'Events', { wrapped: true, errors: ['CONTACT_NOT_FOUND'] }),
+    args: {
+      input: t.arg({
+        type: inputFromZod('TrackContactEventInput', trackContactEventInput),
+        required: true,
+      }),
+    },
+    resolve: (_root, { input }, ctx) => trackContactEvent(ctx, input),
   }),
 )

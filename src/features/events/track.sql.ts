@@ -1,6 +1,6 @@
 import { type Statement, shortStatement } from '../../db/sql.ts'
 import { rememberAnswer, reservationHolds } from '../../idempotency.sql.ts'
-import { subscriptionEventCte, upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
+import { contactChangeCte, subscriptionEventCte, upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
 export type TrackRow = {
   /** False: the key was rotated, or the project disabled, since it was remembered. */
@@ -20,6 +20,7 @@ const trackText = (gate: string, remember: string) => `
   person as (select id as project_id, $4::uuid as id, $3::text as email from project),
   ${upsertContactCtes({ subscribed: '$5', defaultSubscribed: 'true', set: '$6', unset: '$7', now: '$11' })},
   ${subscriptionEventCte("'track'", '$11')},
+  ${contactChangeCte({ always: true })},
   event as (
     insert into events (project_id, id, contact_id, name, data, created_at)
     select project_id, $8::uuid, id, $9, $10::jsonb, $11::timestamptz from contact

@@ -2,25 +2,29 @@ import { z } from 'zod'
 import { refusalOf } from '../../access.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { violates } from '../../db/sql.ts'
-import { fieldError, serviceUnavailable } from '../../errors.ts'
+import { serviceUnavailable } from '../../errors.ts'
 import { email, optional } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
-import { contactData, MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
+import { contactData, type DataChange, MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
+import { dataTooLarge, refuseTooLarge } from '../contacts/contacts.ts'
+import { noteFieldNames } from '../contacts/field-names.ts'
 import { isReservedEvent, MAX_EVENT_NAME } from './events.rules.ts'
 import { type TrackRow, track, trackOnce } from './track.sql.ts'
+
+export const eventName = z
+  .string()
+  .min(1)
+  .max(MAX_EVENT_NAME)
+  .refine((name) => !isReservedEvent(name), {
+    error: 'is reserved: the service writes this event itself',
+    params: { code: 'reserved_event' },
+  })
+  .describe('The name of the event, at most 255 characters.')
 
 export const trackInput = z
   .object({
     email: email.describe('The contact; it is made when it is new.'),
-    event: z
-      .string()
-      .min(1)
-      .max(MAX_EVENT_NAME)
-      .refine((name) => !isReservedEvent(name), {
-        error: 'is reserved: the service writes this event itself',
-        params: { code: 'reserved_event' },
-      })
-      .describe('The name of the event, at most 255 characters.'),
+    event: eventName,
     subscribed: optional(z.boolean()).describe(
       'New contacts are subscribed unless this is false; known ones keep their state unless it is given.',
     ),
@@ -43,7 +47,8 @@ const ATTEMPTS = 5
 export async function trackEvent(ctx: Ctx, input: TrackInput): Promise<TrackResult> {
   const now = ctx.now()
   const eventId = newId(now)
-  const values = valuesOf(ctx, input, eventId, now)
+  const change = readData(input.data)
+  const values = valuesOf(ctx, input, change, eventId, now)
   const held = ctx.reservation?.kind === 'held' ? ctx.reservation : null
   const run = () =>
     held
@@ -52,13 +57,14 @@ export async function trackEvent(ctx: Ctx, input: TrackInput): Promise<TrackResu
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const [row] = await run().catch(afterFailure)
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
-    if (row.contactId) return { contact: row.contactId, event: eventId, timestamp: now }
+    if (!row.contactId) continue
+    await noteFieldNames(ctx, change.set)
+    return { contact: row.contactId, event: eventId, timestamp: now }
   }
   throw serviceUnavailable()
 }
 
-function valuesOf(ctx: Ctx, input: TrackInput, eventId: string, now: Date): unknown[] {
-  const change = readData(input.data)
+function valuesOf(ctx: Ctx, input: TrackInput, change: DataChange, eventId: string, now: Date): unknown[] {
   const eventData = JSON.stringify(change.values)
   if (Buffer.byteLength(eventData) > MAX_DATA_BYTES) throw dataTooLarge()
   return [
@@ -76,15 +82,8 @@ function valuesOf(ctx: Ctx, input: TrackInput, eventId: string, now: Date): unkn
   ]
 }
 
-const dataTooLarge = () =>
-  fieldError(
-    'data',
-    'too_big',
-    `must not take more than ${MAX_DATA_BYTES} bytes, together with what the contact has`,
-  )
-
 /** Without a contact the statement is run again: this one was deleted by another request meanwhile. */
 function afterFailure(error: unknown): TrackRow[] {
   if (violates(error, 'events_project_id_contact_id_fkey')) return [{ admitted: true, contactId: null }]
-  throw violates(error, 'contacts_data_size') ? dataTooLarge() : error
+  return refuseTooLarge(error)
 }

@@ -1,46 +1,25 @@
-import { z } from 'zod'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { notFound } from '../../errors.ts'
+import { sqlState } from '../../db/sql.ts'
+import { conflict, notFound } from '../../errors.ts'
 import type { Template } from '../../generated/prisma/client.ts'
+import type { MessageType } from '../../generated/prisma/enums.ts'
+import { copyName } from '../../lib/copy-name.ts'
 import { withAsciiDomain } from '../../lib/email-address.ts'
-import { email, line, optional } from '../../lib/fields.ts'
+import { given } from '../../lib/given.ts'
 import { isId, newId } from '../../lib/ids.ts'
-import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
+import { escapeLike } from '../../lib/like.ts'
+import {
+  type OffsetPage,
+  type OrderRequest,
+  type PageRequest,
+  readOffsetPage,
+  readOrder,
+} from '../../offset-page.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
 import { assertSyntax } from './syntax.ts'
+import { type CreateTemplateInput, MAX_NAME, type UpdateTemplateInput } from './templates.rules.ts'
 
-const MAX_BODY = 1_000_000
-
-export const createTemplateInput = z
-  .object({
-    name: line(255).min(1),
-    subject: line(MAX_SUBJECT).min(1).describe('{{variable}} placeholders are filled when mail is sent.'),
-    body: z.string().min(1).max(MAX_BODY).describe('HTML with {{variable}} placeholders.'),
-    from: email.describe('The sender; its domain must be verified.'),
-    description: optional(z.string().max(1_000)).describe('An internal note, never sent.'),
-    fromName: optional(line(255)),
-    replyTo: optional(email),
-    type: optional(z.enum(['TRANSACTIONAL', 'MARKETING', 'HEADLESS']).meta({ id: 'MessageType' })).describe(
-      'MARKETING by default.',
-    ),
-  })
-  .meta({
-    description: 'A message to be sent more than once.',
-    examples: [
-      {
-        name: 'Welcome',
-        subject: 'Welcome, {{name}}',
-        body: '<p>Hello {{name}}, good to have you here.</p>',
-        from: 'hello@mail.example.com',
-        type: 'TRANSACTIONAL',
-      },
-    ],
-  })
-
-export async function createTemplate(
-  ctx: Ctx,
-  input: z.output<typeof createTemplateInput>,
-): Promise<Template> {
+export async function createTemplate(ctx: Ctx, input: CreateTemplateInput): Promise<Template> {
   assertSyntax('subject', input.subject)
   assertSyntax('body', input.body)
   await assertSenderVerified(ctx, input.from)
@@ -63,10 +42,83 @@ export async function createTemplate(
   })
 }
 
+const missing = () => notFound('The template', 'TEMPLATE_NOT_FOUND')
+
 export async function getTemplate(ctx: Ctx, id: string): Promise<Template> {
   const projectId = projectIdOf(ctx)
   if (!isId(id)) throw notFound('The template')
   const template = await ctx.db.template.findUnique({ where: { projectId_id: { projectId, id } } })
-  if (!template) throw notFound('The template', 'TEMPLATE_NOT_FOUND')
+  if (!template) throw missing()
   return template
+}
+
+export type TemplateQuery = PageRequest &
+  OrderRequest & { type?: MessageType | null | undefined; search?: string | null | undefined }
+
+/** One page of the templates of the project. `search` is looked for in name, description and subject. */
+export async function listTemplates(ctx: Ctx, query: TemplateQuery): Promise<OffsetPage<Template>> {
+  const { field, direction } = readOrder(query, ['createdAt', 'name', 'updatedAt'])
+  const contains = { contains: escapeLike(query.search ?? ''), mode: 'insensitive' as const }
+  const where = {
+    projectId: projectIdOf(ctx),
+    ...(query.type && { type: query.type }),
+    ...(query.search && { OR: [{ name: contains }, { description: contains }, { subject: contains }] }),
+  }
+  return readOffsetPage(query, {
+    find: (range) =>
+      ctx.db.template.findMany({ ...range, where, orderBy: [{ [field]: direction }, { id: direction }] }),
+    count: () => ctx.db.template.count({ where }),
+  })
+}
+
+/**
+ * Changes the fields that are given, and only those, so that changes of different fields at the same time all
+ * hold. `updatedAt` stays when nothing becomes different.
+ */
+export async function updateTemplate(ctx: Ctx, id: string, input: UpdateTemplateInput): Promise<Template> {
+  const current = await getTemplate(ctx, id)
+  if (input.subject !== undefined) assertSyntax('subject', input.subject)
+  if (input.body !== undefined) assertSyntax('body', input.body)
+  if (input.from !== undefined) await assertSenderVerified(ctx, input.from)
+  const from = input.from === undefined ? undefined : withAsciiDomain(input.from)
+  const changes = given({ ...input, from })
+  if (!differs(current, changes)) return current
+  const [updated] = await ctx.db.template.updateManyAndReturn({
+    where: { projectId: projectIdOf(ctx), id },
+    data: { ...changes, updatedAt: ctx.now() },
+  })
+  if (!updated) throw missing()
+  return updated
+}
+
+const differs = (template: Template, changes: object): boolean =>
+  Object.entries(changes).some(([field, value]) => Reflect.get(template, field) !== value)
+
+/** A foreign key was violated; Postgres 18 has a code of its own for RESTRICT. */
+const STILL_REFERENCED = new Set(['23001', '23503', 'P2003'])
+
+/**
+ * Deletes a template that no workflow step uses; the foreign key decides, so a step that is made at the same
+ * moment is not left without it. Campaigns hold a copy of what they send and refer to no template.
+ * Mail that was made from it keeps its id.
+ */
+export async function deleteTemplate(ctx: Ctx, id: string): Promise<void> {
+  if (!isId(id)) throw notFound('The template')
+  try {
+    const { count } = await ctx.db.template.deleteMany({ where: { projectId: projectIdOf(ctx), id } })
+    if (count === 0) throw missing()
+  } catch (error) {
+    if (!STILL_REFERENCED.has(sqlState(error) ?? '')) throw error
+    throw conflict('The template is used by a workflow step; its usage says by which.')
+  }
+}
+
+/** Makes a new template from one of the project. Its sender was checked then, and is again when mail is sent. */
+export async function duplicateTemplate(ctx: Ctx, id: string): Promise<Template> {
+  const template = await getTemplate(ctx, id)
+  const now = ctx.now()
+  const name = copyName(template.name, MAX_NAME)
+  return ctx.db.template.create({
+    data: { ...template, id: newId(now), name, createdAt: now, updatedAt: now },
+  })
 }

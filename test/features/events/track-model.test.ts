@@ -5,7 +5,8 @@ import { type Ctx, createCtx } from '../../../src/ctx.ts'
 import { trackEvent, trackInput } from '../../../src/features/events/track.ts'
 import { withReservation } from '../../../src/idempotency.ts'
 import { newId } from '../../../src/lib/ids.ts'
-import type { JsonObject, JsonValue } from '../../../src/lib/json.ts'
+import type { JsonObject } from '../../../src/lib/json.ts'
+import { applyData, dataInput } from '../../support/data-model.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 
@@ -18,61 +19,13 @@ type Call = {
   idempotent: boolean
 }
 
-const key = fc.oneof(
-  fc.constantFrom(
-    'a',
-    'b',
-    'c',
-    '',
-    'a.b',
-    'id',
-    'email',
-    'svc_id',
-    'manageUrl',
-    '__proto__',
-    'constructor',
-    'value',
-  ),
-  fc.string({ unit: 'grapheme', maxLength: 5 }),
-)
-const json = fc.jsonValue({ maxDepth: 2, stringUnit: 'grapheme' }).map((value) => value as JsonValue)
-const value = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom<JsonValue[]>(1, 2, '1', true, false, 'x', '', null) },
-  { weight: 2, arbitrary: json },
-  fc.record({ value: json, persistent: fc.boolean() }),
-  fc.record({ value: json }),
-)
 const call: fc.Arbitrary<Call> = fc.record({
   who: fc.nat(2),
   event: fc.constantFrom('opened', 'bought', '鍵', 'e'.repeat(255)),
   subscribed: fc.constantFrom(undefined, undefined, null, true, false),
-  data: fc.option(fc.dictionary(key, value, { maxKeys: 4 }), { nil: undefined }),
+  data: fc.option(dataInput, { nil: undefined }),
   idempotent: fc.boolean(),
 })
-
-const RESERVED = ['id', 'svc_id', 'svc_email', 'email', 'unsubscribeUrl', 'subscribeUrl', 'manageUrl']
-
-/** What a data input means, as the contract says it, one key after the other. */
-function applyData(stored: JsonObject, data: JsonObject): { contact: JsonObject; event: JsonObject } {
-  const contact = new Map(Object.entries(stored))
-  const event = new Map<string, JsonValue>()
-  for (const [name, given] of Object.entries(data)) {
-    if (RESERVED.includes(name)) continue
-    const wrapped = isWrapped(given) ? given : { value: given, persistent: true }
-    if (wrapped.value === '') continue
-    event.set(name, wrapped.value)
-    if (!wrapped.persistent) continue
-    if (wrapped.value === null) contact.delete(name)
-    else contact.set(name, wrapped.value)
-  }
-  return { contact: Object.fromEntries(contact), event: Object.fromEntries(event) }
-}
-
-function isWrapped(given: JsonValue): given is { value: JsonValue; persistent: boolean } {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return false
-  const names = Object.keys(given).toSorted().join()
-  return names === 'persistent,value' && typeof given.persistent === 'boolean'
-}
 
 const sameJson = (one: unknown, other: unknown): boolean => {
   try {

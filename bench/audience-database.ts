@@ -1,0 +1,39 @@
+import pg from 'pg'
+import { systemOf } from '../src/access.ts'
+import { createCtx } from '../src/ctx.ts'
+import { foldEventCounts } from '../src/features/events/event-counts.ts'
+import { addRecentEvents, generate, type Sizes } from './audience-data.ts'
+import { type BenchDatabase, startBenchDatabase } from './bench-database.ts'
+
+/** Events that the counts do not have yet when the measuring begins. */
+const RECENT = 20_000
+
+/**
+ * A project of that size, whose events are counted but for those of the last minute. In a `kept` directory it is
+ * made once.
+ */
+export async function startAudienceDatabase(sizes: Sizes, kept?: string): Promise<BenchDatabase> {
+  const database = await startBenchDatabase(kept)
+  try {
+    await fillDatabase(database, sizes)
+    return database
+  } catch (error) {
+    await database.stop()
+    throw error
+  }
+}
+
+async function fillDatabase({ url, services, project }: BenchDatabase, sizes: Sizes): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query('select from contacts where project_id = $1 limit 1', [project.id])
+    if (rows.length === 0) await generate(client, project.id, sizes, new Date())
+    const startedAt = performance.now()
+    await foldEventCounts(createCtx(services, systemOf(project.id), 'bench'))
+    console.error(`counted in ${Math.round((performance.now() - startedAt) / 1000)} s`)
+    await addRecentEvents(client, project.id, sizes, RECENT)
+  } finally {
+    await client.end()
+  }
+}

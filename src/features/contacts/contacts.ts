@@ -1,0 +1,177 @@
+import { z } from 'zod'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { violates } from '../../db/sql.ts'
+import { badRequest, conflict, fieldError, notFound, serviceUnavailable } from '../../errors.ts'
+import type { Contact } from '../../generated/prisma/client.ts'
+import type { ContactWhereUniqueInput } from '../../generated/prisma/models.ts'
+import { normalizeEmail } from '../../lib/email-address.ts'
+import { email, optional } from '../../lib/fields.ts'
+import { isId, newId } from '../../lib/ids.ts'
+import { contactData, MAX_DATA_BYTES, readData } from './contact-data.rules.ts'
+import { changeContact, knownEmails, type UpsertOutcome, upsertContact } from './contacts.sql.ts'
+import { eraseContact } from './erase-contacts.ts'
+import { noteFieldNames } from './field-names.ts'
+import { ensureContacts as ensureContactsStatement } from './import.sql.ts'
+
+const dataField = optional(contactData).describe(
+  'Merged into what the contact has: null deletes a key, "" is ignored, everything else is stored. Reserved keys are dropped.',
+)
+
+export const createContactInput = z
+  .object({
+    email: email.describe('The address; a contact of the project that has it is updated.'),
+    subscribed: optional(z.boolean()).describe(
+      'New contacts are subscribed unless this is false; known ones keep their state unless it is given.',
+    ),
+    data: dataField,
+  })
+  .meta({
+    description: 'A person whom mail is sent to.',
+    examples: [{ email: 'ada@example.org', subscribed: true, data: { name: 'Ada', plan: 'pro' } }],
+  })
+
+export const updateContactInput = z
+  .object({
+    email: optional(email).describe('A new address; no other contact of the project may have it.'),
+    subscribed: optional(z.boolean()),
+    data: dataField,
+  })
+  .meta({ description: 'What changes of a contact.', examples: [{ data: { plan: 'team', trial: null } }] })
+
+/** Addresses of one lookup. */
+const MAX_LOOKUP = 500
+const MAX_LOOKUP_EMAIL = 320
+
+export const lookupContactsInput = z
+  .object({
+    emails: z
+      .array(z.string().max(MAX_LOOKUP_EMAIL))
+      .min(1)
+      .max(MAX_LOOKUP)
+      .describe(`1 to ${MAX_LOOKUP} addresses.`),
+  })
+  .meta({
+    description: 'Which addresses are known.',
+    examples: [{ emails: ['ada@example.org', 'grace@example.org'] }],
+  })
+
+export type UpsertedContact = Contact & { outcome: UpsertOutcome }
+
+/** How often a statement is run again that met a concurrent one making the same change. */
+const ATTEMPTS = 5
+
+/** Makes the contact or merges into the one with this address, in one commit. */
+export async function createContact(
+  ctx: Ctx,
+  input: z.output<typeof createContactInput>,
+): Promise<UpsertedContact> {
+  const now = ctx.now()
+  const { set, unset } = readData(input.data)
+  const values = [
+    ...[projectIdOf(ctx), input.email, newId(now), input.subscribed ?? null],
+    ...[JSON.stringify(set), unset, 'api', now],
+  ]
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const [contact] = await ctx.sql(upsertContact, values).catch(refuseTooLarge)
+    if (!contact) continue
+    await noteFieldNames(ctx, set)
+    return contact
+  }
+  throw serviceUnavailable()
+}
+
+export const dataTooLarge = () =>
+  fieldError(
+    'data',
+    'too_big',
+    `must not take more than ${MAX_DATA_BYTES} bytes, together with what the contact has`,
+  )
+
+/** To be used as a rejection handler: what the database refuses as too large is an error of the caller. */
+export function refuseTooLarge(error: unknown): never {
+  throw violates(error, 'contacts_data_size') ? dataTooLarge() : error
+}
+
+export async function getContact(ctx: Ctx, id: string): Promise<Contact> {
+  if (!isId(id)) throw notFound('The contact')
+  return contactWhere(ctx, { projectId_id: { projectId: projectIdOf(ctx), id } })
+}
+
+type ContactKey = { id?: string | null | undefined; email?: string | null | undefined }
+
+/** The contact with this id or this address; exactly one of the two is given. */
+export async function findContact(ctx: Ctx, { id, email: address }: ContactKey): Promise<Contact> {
+  if (id && !address) return getContact(ctx, id)
+  if (id || !address) throw badRequest('Name the contact by its id or by its email.')
+  const projectId_email = { projectId: projectIdOf(ctx), email: normalizeEmail(address) }
+  return contactWhere(ctx, { projectId_email })
+}
+
+async function contactWhere(ctx: Ctx, where: ContactWhereUniqueInput): Promise<Contact> {
+  const contact = await ctx.db.contact.findUnique({ where })
+  if (!contact) throw contactNotFound()
+  return contact
+}
+
+export const contactNotFound = () => notFound('The contact', 'CONTACT_NOT_FOUND')
+
+/** Changes what is given; a changed subscription is recorded as an event in the same commit. */
+export async function updateContact(
+  ctx: Ctx,
+  id: string,
+  input: z.output<typeof updateContactInput>,
+): Promise<Contact> {
+  if (!isId(id)) throw notFound('The contact')
+  const now = ctx.now()
+  const { set, unset } = readData(input.data)
+  const values = [
+    ...[projectIdOf(ctx), id, input.email ?? null, input.subscribed ?? null],
+    ...[JSON.stringify(set), unset, newId(now), 'api', now],
+  ]
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const [contact] = await ctx.sql(changeContact, values).catch(refuseTaken)
+    if (!contact) throw contactNotFound()
+    if (contact.outdated) continue
+    await noteFieldNames(ctx, set)
+    return contact
+  }
+  throw serviceUnavailable()
+}
+
+function refuseTaken(error: unknown): never {
+  if (!violates(error, 'contacts_project_id_email_key')) return refuseTooLarge(error)
+  throw conflict('Another contact of the project has this address.')
+}
+
+/** Removes the contact and everything that is about it; see `eraseContact`. */
+export async function deleteContact(ctx: Ctx, id: string): Promise<void> {
+  if (!isId(id)) throw notFound('The contact')
+  if (!(await eraseContact(ctx, id))) throw contactNotFound()
+}
+
+export type Lookup = { found: string[]; notFound: string[] }
+
+/** Which addresses belong to contacts, each once, in lower case and in the order given. */
+export async function lookupContacts(
+  ctx: Ctx,
+  { emails }: z.output<typeof lookupContactsInput>,
+): Promise<Lookup> {
+  const asked = [...new Set(emails.map(normalizeEmail))]
+  const known = new Set((await ctx.sql(knownEmails, [projectIdOf(ctx), asked])).map((row) => row.email))
+  return {
+    found: asked.filter((address) => known.has(address)),
+    notFound: asked.filter((address) => !known.has(address)),
+  }
+}
+
+/** Makes contacts of addresses that have none; those that there are stay as they are. In lock order. */
+export async function ensureContacts(
+  ctx: Ctx,
+  emails: string[],
+  subscribed: boolean,
+): Promise<{ id: string; email: string; outcome: UpsertOutcome }[]> {
+  const now = ctx.now()
+  const sorted = emails.toSorted()
+  const ids = sorted.map(() => newId(now))
+  return ctx.sql(ensureContactsStatement, [projectIdOf(ctx), ids, sorted, subscribed, now])
+}

@@ -1,0 +1,126 @@
+import { AudienceUser } from '../../graphql/audience-user.ts'
+import { builder } from '../../graphql/builder.ts'
+import { get, remove } from '../../graphql/rest-route.ts'
+import { FIELD_TYPES } from './custom-fields.rules.ts'
+import {
+  type ContactField,
+  deleteField,
+  type FieldUsage,
+  type FieldValues,
+  fieldUsage,
+  listFields,
+  listFieldValues,
+} from './custom-fields.ts'
+
+const ContactFieldType = builder.enumType('ContactFieldType', {
+  description: 'What most values of a field are; a date is text such as 2026-03-04 or 2026-03-04T05:06:07Z.',
+  values: FIELD_TYPES,
+})
+
+const ContactFieldRef = builder.objectRef<ContactField>('ContactField').implement({
+  description: 'A field that contacts have.',
+  fields: (t) => ({
+    field: t.exposeString('field', { description: 'As filters name it; custom fields are `data.<key>`.' }),
+    type: t.expose('type', { type: ContactFieldType }),
+    coverage: t.exposeFloat('coverage', {
+      description: 'Percentage of contacts that have it; of more than 5,000 contacts from a random sample.',
+    }),
+    standard: t.exposeBoolean('standard', { description: 'Every contact has it.' }),
+  }),
+})
+
+const ContactFieldList = builder.objectRef<ContactField[]>('ContactFieldList').implement({
+  description: 'Standard fields first, then custom ones by how many contacts have them.',
+  fields: (t) => ({
+    fields: t.field({ type: [ContactFieldRef], resolve: (fields) => fields }),
+    count: t.int({ resolve: (fields) => fields.length }),
+  }),
+})
+
+builder.queryField('contactFields', (t) =>
+  t.field({
+    description:
+      'Standard and custom fields of contacts, with inferred types and how many contacts have them.',
+    type: ContactFieldList,
+    access: 'secretKey',
+    rest: get('/contacts/fields', 'Contacts'),
+    resolve: (_root, _args, ctx) => listFields(ctx),
+  }),
+)
+
+const FieldValuesRef = builder.objectRef<FieldValues>('ContactFieldValues').implement({
+  description: 'Distinct values of a custom field.',
+  fields: (t) => ({
+    field: t.exposeString('field'),
+    values: t.field({
+      type: ['JSON'],
+      description: 'Text, numbers and booleans, the most frequent first.',
+      resolve: ({ values }) => values,
+    }),
+    count: t.exposeInt('count', { description: 'How many values are listed.' }),
+    limit: t.exposeInt('limit'),
+  }),
+})
+
+const fieldArgument = { required: true, description: 'A custom field: `plan` or `data.plan`.' } as const
+
+builder.queryField('contactFieldValues', (t) =>
+  t.field({
+    description:
+      'Distinct values of a custom field; of more than 5,000 contacts those that a random sample of them has.',
+    type: FieldValuesRef,
+    access: 'secretKey',
+    rest: get('/contacts/fields/:field/values', 'Contacts'),
+    args: {
+      field: t.arg.string(fieldArgument),
+      limit: t.arg.int({ defaultValue: 100, description: 'At most 200; more is taken as that.' }),
+      search: t.arg.string({ description: 'A part of the value, in any case.' }),
+    },
+    resolve: (_root, { field, ...request }, ctx) => listFieldValues(ctx, field, request),
+  }),
+)
+
+const FieldUsageRef = builder.objectRef<FieldUsage>('ContactFieldUsage').implement({
+  description: 'Where a custom field is used.',
+  fields: (t) => ({
+    usedInSegments: t.expose('usedInSegments', { type: [AudienceUser] }),
+    usedInCampaigns: t.expose('usedInCampaigns', {
+      type: [AudienceUser],
+      description: 'Those that are not yet sent or cancelled.',
+    }),
+    usedInWorkflows: t.expose('usedInWorkflows', { type: [AudienceUser] }),
+    contactCount: t.exposeInt('contactCount', {
+      description: 'Contacts that have the field; of more than 5,000 contacts an estimate from a sample.',
+    }),
+    canDelete: t.exposeBoolean('canDelete', { description: 'Nothing uses it.' }),
+  }),
+})
+
+builder.queryField('contactFieldUsage', (t) =>
+  t.field({
+    description: 'Which segments, campaigns and workflows refer to a custom field.',
+    type: FieldUsageRef,
+    access: 'secretKey',
+    rest: get('/contacts/fields/:field/usage', 'Contacts'),
+    args: { field: t.arg.string(fieldArgument) },
+    resolve: (_root, { field }, ctx) => fieldUsage(ctx, field),
+  }),
+)
+
+const DeletedField = builder.objectRef<{ deletedFrom: number }>('DeletedContactField').implement({
+  description: 'What came of the deletion of a field.',
+  fields: (t) => ({
+    deletedFrom: t.exposeInt('deletedFrom', { description: 'How many contacts had it.' }),
+  }),
+})
+
+builder.mutationField('deleteContactField', (t) =>
+  t.field({
+    description: 'Takes a custom field from all contacts of the project, when nothing refers to it.',
+    type: DeletedField,
+    access: 'secretKey',
+    rest: remove('/contacts/fields/:field', 'Contacts', { status: 200, errors: ['CONFLICT'] }),
+    args: { field: t.arg.string(fieldArgument) },
+    resolve: async (_root, { field }, ctx) => ({ deletedFrom: await deleteField(ctx, field) }),
+  }),
+)

@@ -1,0 +1,119 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
+import type { ImportRow } from './csv.rules.ts'
+
+export type FailedRow = {
+  /** As a spreadsheet numbers it; the header is row 1. */
+  row: number
+  /** As it stands in the file. */
+  email: string | null
+  error: string
+}
+
+export type ValidRow = ImportRow & { row: number }
+
+/** Every row is counted once: totalRows = created + updated + unchanged + failed, when the import is done. */
+export type ImportResult = {
+  totalRows: number
+  created: number
+  updated: number
+  unchanged: number
+  failed: number
+  /** The first 100. */
+  errors: FailedRow[]
+}
+
+const MAX_ERRORS = 100
+
+const count = (value: JsonValue | undefined): number => (typeof value === 'number' ? value : 0)
+
+/** The result so far, from the row of the job; nothing yet when it is empty. */
+export function readResult(stored: unknown): ImportResult {
+  const result: JsonObject = isJsonObject(stored) ? stored : {}
+  const errors = Array.isArray(result.errors) ? result.errors.filter(isJsonObject) : []
+  return {
+    totalRows: count(result.totalRows),
+    created: count(result.created),
+    updated: count(result.updated),
+    unchanged: count(result.unchanged),
+    failed: count(result.failed),
+    errors: errors.map(({ row, email, error }) => ({
+      row: count(row),
+      email: typeof email === 'string' ? email : null,
+      error: String(error),
+    })),
+  }
+}
+
+export const withFailures = (result: ImportResult, failed: FailedRow[]): ImportResult => ({
+  ...result,
+  failed: result.failed + failed.length,
+  errors: [...result.errors, ...failed].slice(0, MAX_ERRORS),
+})
+
+/** All rows of one address as one change, in the order of the addresses so that locks are taken in one order. */
+export type Person = ImportRow & {
+  /** Rows after the first one that change what the ones before set, and those that do not. */
+  changes: number
+  repeats: number
+}
+
+/** A statement can write a contact once, so rows of the same address are merged; the last one wins. */
+export function byAddress(rows: ValidRow[]): Person[] {
+  const people = new Map<string, Person>()
+  for (const { email, subscribed, set } of rows) {
+    const known = people.get(email)
+    if (!known) {
+      people.set(email, { email, subscribed, set, changes: 0, repeats: 0 })
+      continue
+    }
+    const changesState = subscribed !== null && subscribed !== known.subscribed
+    const changesData = Object.entries(set).some(([key, value]) => known.set[key] !== value)
+    if (changesState || changesData) known.changes += 1
+    else known.repeats += 1
+    known.subscribed = subscribed ?? known.subscribed
+    known.set = Object.fromEntries([...Object.entries(known.set), ...Object.entries(set)])
+  }
+  return [...people.values()].sort((a, b) => (a.email < b.email ? -1 : 1))
+}
+
+/** What all rows of an address come to, for the addresses that a file has more than once. */
+export type LastWords = Map<string, Pick<ImportRow, 'subscribed' | 'set'>>
+
+export const withLaterRow = (
+  before: Pick<ImportRow, 'subscribed' | 'set'> | undefined,
+  { subscribed, set }: ImportRow,
+): Pick<ImportRow, 'subscribed' | 'set'> => ({
+  subscribed: subscribed ?? before?.subscribed ?? null,
+  set: Object.fromEntries([...Object.entries(before?.set ?? {}), ...Object.entries(set)]),
+})
+
+/**
+ * The same change with the values that later rows of the file will have given: otherwise importing a file again
+ * would change its contacts back and forth.
+ */
+export function withLastWord(person: Person, lastWords: LastWords): Person {
+  const last = lastWords.get(person.email)
+  if (!last) return person
+  const set = Object.keys(person.set).map((key): [string, JsonValue] => [key, last.set[key] ?? null])
+  const subscribed = person.subscribed === null ? null : last.subscribed
+  return { ...person, subscribed, set: Object.fromEntries(set) }
+}
+
+/** Counts what became of each address; one that a concurrent request made at the same moment is unchanged. */
+export function addOutcomes(
+  result: ImportResult,
+  people: Person[],
+  outcomes: ReadonlyMap<string, string>,
+): ImportResult {
+  const sum = { ...result }
+  for (const { email, changes, repeats } of people) {
+    const outcome = outcomes.get(email)
+    sum.unchanged += repeats
+    if (outcome === 'created') {
+      sum.created += 1
+      sum.updated += changes
+    } else if (outcome === 'updated') sum.updated += 1 + changes
+    else sum.unchanged += 1 + changes
+  }
+  return sum
+}

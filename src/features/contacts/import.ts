@@ -1,0 +1,175 @@
+import { z } from 'zod'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { violates } from '../../db/sql.ts'
+import { fieldError, fileTooLarge } from '../../errors.ts'
+import { normalizeEmail } from '../../lib/email-address.ts'
+import { file } from '../../lib/fields.ts'
+import { newId } from '../../lib/ids.ts'
+import type { JsonValue } from '../../lib/json.ts'
+import { advance, type ContactJob, createJob, JobRefused } from './contact-jobs.ts'
+import { type Columns, decodeCsv, readRecord, TOO_LARGE } from './csv.rules.ts'
+import type { CsvRecord } from './csv.ts'
+import { noteFieldNames } from './field-names.ts'
+import {
+  addOutcomes,
+  byAddress,
+  type FailedRow,
+  type ImportResult,
+  type LastWords,
+  type Person,
+  readResult,
+  type ValidRow,
+  withFailures,
+  withLastWord,
+} from './import.rules.ts'
+import { importContacts, pieceOfFile } from './import.sql.ts'
+import { columnsOf, rowsAfter, surveyRows } from './import-rows.ts'
+
+export const MAX_IMPORT_BYTES = 5 * 1024 * 1024
+
+export const importContactsInput = z
+  .object({ file: file.describe('CSV with a header row, at most 5 MB.') })
+  .meta({ description: 'A CSV file of contacts.' })
+
+/**
+ * Takes a CSV file for import in the background. What is wrong with the file as a whole is told at once, what
+ * is wrong with rows in the job's result.
+ */
+export async function startImport(ctx: Ctx, input: { file: Uint8Array }): Promise<string> {
+  if (input.file.byteLength > MAX_IMPORT_BYTES) throw fileTooLarge(MAX_IMPORT_BYTES)
+  const columns = await columnsOf(decodeCsv(input.file))
+  if (typeof columns === 'string') throw fieldError('file', 'custom', columns)
+  return createJob(ctx, { type: 'IMPORT', file: new Uint8Array(input.file) })
+}
+
+/** Rows of one commit. */
+const CHUNK = 500
+
+/** Imports what is left of the file, a commit per chunk. */
+export async function runImport(ctx: Ctx, job: ContactJob): Promise<void> {
+  const csv = await textOf(ctx, job)
+  const columns = await columnsOf(csv)
+  if (typeof columns === 'string') throw new JobRefused(columns)
+  const { total, lastWords } = await surveyRows(csv, columns)
+  await ctx.db.contactJob.updateMany({ where: { projectId: job.projectId, id: job.id }, data: { total } })
+  const run: Run = {
+    job: { ...job, total },
+    columns,
+    lastWords,
+    position: job.position,
+    result: { ...readResult(job.result), totalRows: total },
+    noted: new Set(),
+  }
+  const records: CsvRecord[] = []
+  for await (const more of rowsAfter(csv, run.position)) {
+    records.push(...more)
+    while (records.length >= CHUNK) await importChunk(ctx, run, records.splice(0, CHUNK))
+  }
+  if (records.length > 0) await importChunk(ctx, run, records)
+}
+
+/** How far the import is, in memory; the row of the job has the same after every commit. */
+type Run = {
+  job: ContactJob
+  columns: Columns
+  lastWords: LastWords
+  position: number
+  result: ImportResult
+  /** Fields whose names are on record. */
+  noted: Set<string>
+}
+
+const PIECE_BYTES = 512 * 1024
+
+/** The text of the file, read in pieces: as one value it would take many times its size for a moment. */
+async function textOf(ctx: Ctx, { projectId, id }: ContactJob): Promise<string> {
+  const pieces: Uint8Array[] = []
+  for (let from = 1; ; from += PIECE_BYTES) {
+    const [row] = await ctx.sql(pieceOfFile, [projectId, id, from, PIECE_BYTES])
+    if (!row?.piece) throw new JobRefused('The file is gone.')
+    pieces.push(row.piece)
+    if (row.piece.byteLength < PIECE_BYTES) return decodeCsv(Buffer.concat(pieces))
+  }
+}
+
+/** Imports records in one commit with the progress. When the database refuses one as too large, each half apart. */
+async function importChunk(ctx: Ctx, run: Run, records: CsvRecord[]): Promise<void> {
+  const valid: ValidRow[] = []
+  const failed: FailedRow[] = []
+  for (const { row, cells, broken } of records) {
+    const read = broken ?? readRecord(cells, run.columns)
+    if (typeof read === 'string') failed.push({ row, email: emailIn(cells, run.columns), error: read })
+    else valid.push({ row, ...read })
+  }
+  try {
+    await commitChunk(ctx, run, records.length, valid, failed)
+  } catch (error) {
+    if (!violates(error, 'contacts_data_size')) throw error
+    const [only] = valid
+    if (records.length === 1 && only) {
+      // What a later row says may be what is too large.
+      if (run.lastWords.delete(only.email)) return importChunk(ctx, run, records)
+      await commitChunk(ctx, run, 1, [], [{ row: only.row, email: only.email, error: TOO_LARGE }])
+      return
+    }
+    const half = Math.ceil(records.length / 2)
+    await importChunk(ctx, run, records.slice(0, half))
+    await importChunk(ctx, run, records.slice(half))
+  }
+}
+
+const MAX_SHOWN_EMAIL = 320
+
+/** In the form in which a contact would have it, by which it is forgotten with the contact. */
+const emailIn = (cells: string[], { email }: Columns): string | null =>
+  normalizeEmail(cells[email] ?? '')
+    .slice(0, MAX_SHOWN_EMAIL)
+    .toWellFormed()
+    .replaceAll('\0', '\uFFFD') || null
+
+async function commitChunk(
+  ctx: Ctx,
+  run: Run,
+  rows: number,
+  valid: ValidRow[],
+  failed: FailedRow[],
+): Promise<void> {
+  const people = byAddress(valid).map((person) => withLastWord(person, run.lastWords))
+  const position = run.position + rows
+  const result = await ctx.atomically(async (tx) => {
+    const outcomes = await upsertAll(tx, people)
+    const next = addOutcomes(withFailures(run.result, failed), people, outcomes)
+    await advance(tx, run.job, run.position, { position, result: next, lastContact: null })
+    return next
+  })
+  run.position = position
+  run.result = result
+  await noteFields(ctx, run, people)
+}
+
+/** Notes the fields that no chunk before has had. */
+async function noteFields(ctx: Ctx, { noted }: Run, people: Person[]): Promise<void> {
+  const fresh: [string, JsonValue][] = []
+  for (const { set } of people) {
+    for (const name of Object.keys(set)) {
+      if (!noted.has(name)) fresh.push([name, set[name] ?? null])
+      noted.add(name)
+    }
+  }
+  await noteFieldNames(ctx, Object.fromEntries(fresh))
+}
+
+/** What became of each address. One statement for each state of `subscribed`, which mostly is one. */
+async function upsertAll(tx: Ctx, people: Person[]): Promise<Map<string, string>> {
+  const now = tx.now()
+  const outcomes = new Map<string, string>()
+  for (const subscribed of [null, true, false]) {
+    const rows = people
+      .filter((person) => person.subscribed === subscribed)
+      .map(({ email, set }) => ({ id: newId(now), email, set }))
+    if (rows.length === 0) continue
+    const values = [projectIdOf(tx), JSON.stringify(rows), subscribed, now]
+    for (const { email, outcome } of await tx.sql(importContacts, values)) outcomes.set(email, outcome)
+  }
+  return outcomes
+}

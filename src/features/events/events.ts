@@ -1,0 +1,79 @@
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../../cursor-page.ts'
+import { badRequest, notFound } from '../../errors.ts'
+import type { Event } from '../../generated/prisma/client.ts'
+import { isId, LAST_ID, timeOfId } from '../../lib/ids.ts'
+import { findContact } from '../contacts/contacts.ts'
+import { countEventsOf } from './event-counts.ts'
+import { MAX_EVENT_NAME } from './events.rules.ts'
+import { eventCounts, eventPage, eventsOfContacts } from './events.sql.ts'
+
+/** Pages of the events of contacts, each at most `limit` with ids below `before`, the newest first. */
+export async function pagesOfContactEvents(
+  ctx: Ctx,
+  pages: { ownerId: string; before: string | null; limit: number }[],
+): Promise<Event[][]> {
+  const rows = await ctx.sql(eventsOfContacts, [
+    projectIdOf(ctx),
+    pages.map(({ ownerId }) => ownerId),
+    pages.map(({ before }) => before ?? LAST_ID),
+    pages.map(({ limit }) => limit),
+  ])
+  const found: Event[][] = pages.map(() => [])
+  for (const { page, ...event } of rows) found[page]?.push(event)
+  return found
+}
+
+/** How many events each of the contacts has. */
+export async function countContactEvents(ctx: Ctx, contactIds: string[]): Promise<number[]> {
+  const rows = await ctx.sql(eventCounts, [projectIdOf(ctx), contactIds])
+  const counts = new Map(rows.map(({ contactId, count }) => [contactId, count]))
+  return contactIds.map((id) => counts.get(id) ?? 0)
+}
+
+type Maybe<Value> = Value | null | undefined
+
+export type EventListRequest = {
+  limit?: Maybe<number>
+  cursor?: Maybe<string>
+  eventName?: Maybe<string>
+  contactId?: Maybe<string>
+}
+
+export type EventPage = CursorPage<Event> & { countTotal: () => Promise<number> }
+
+const ORDER = 'events'
+
+/** Events of the project, the newest first; of one name or of one contact if that is asked for. */
+export async function listEvents(ctx: Ctx, request: EventListRequest): Promise<EventPage> {
+  const limit = pageLimit(request.limit)
+  const name = request.eventName || null
+  const contactId = request.contactId || null
+  if (name && name.length > MAX_EVENT_NAME) throw badRequest('No event has so long a name.')
+  if (contactId && !isId(contactId)) throw badRequest('The parameter contactId must be the id of a contact.')
+  const key = request.cursor ? keyOfCursor(request.cursor, ORDER, isId) : null
+  const before = key ? { id: key, time: timeOfId(key) } : null
+  const { statement, values } = eventPage(projectIdOf(ctx), { name, contactId }, before, limit + 1)
+  const rows = await ctx.sql(statement, values)
+  return {
+    ...pageFrom(rows, limit, ({ id }) => cursorAfter(ORDER, id)),
+    countTotal: async () => (before ? 0 : countEvents(ctx, name, contactId)),
+  }
+}
+
+async function countEvents(ctx: Ctx, name: string | null, contactId: string | null): Promise<number> {
+  const projectId = projectIdOf(ctx)
+  if (contactId) return ctx.db.event.count({ where: { projectId, contactId, ...(name && { name }) } })
+  return countEventsOf(ctx, name)
+}
+
+/** All events of one contact. Throws CONTACT_NOT_FOUND when there is none. */
+export async function listContactEvents(
+  ctx: Ctx,
+  contactId: string,
+  request: Pick<EventListRequest, 'limit' | 'cursor'>,
+): Promise<EventPage> {
+  if (!isId(contactId)) throw notFound('The contact')
+  await findContact(ctx, { id: contactId })
+  return listEvents(ctx, { ...request, contactId })
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { compileTree } from '../../audience/compile.sql.ts'
+import { describeTree } from '../../audience/describe.rules.ts'
+import { loadAudience, loadSubject } from '../../audience/load.ts'
+import { type Explanation, explainTree } from '../../audience/match.rules.ts'
+import { parseTree } from '../../audience/parse.ts'
+import type { FilterTree } from '../../audience/tree.rules.ts'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import type { Contact } from '../../generated/prisma/client.ts'
+import { jsonObject, messageType, optional } from '../../lib/fields.ts'
+import { isId } from '../../lib/ids.ts'
+import { audienceCondition } from '../contacts/contact-filter.ts'
+import { contactRange } from '../contacts/contact-list.ts'
+import { contactNotFound } from '../contacts/contacts.ts'
+import { type AudienceCount, audienceCount } from './audience-preview.sql.ts'
+import { audienceOf } from './membership.ts'
+import { getSegment, listSegments } from './segments.ts'
+
+export const previewAudienceInput = z
+  .object({
+    condition: optional(jsonObject).describe('A filter tree.'),
+    segmentId: optional(z.string().max(64)).describe('Instead: a segment.'),
+    all: optional(z.boolean()).describe('Instead: true for all contacts.'),
+    type: optional(messageType).describe('What would be sent; MARKETING by default.'),
+  })
+  .refine(
+    ({ condition, segmentId, all }) => [condition, segmentId, all || undefined].filter(Boolean).length === 1,
+    {
+      error: 'condition, segmentId or all must be given, one of them',
+      path: ['condition'],
+      params: { code: 'custom' },
+    },
+  )
+  .meta({ description: 'Whom something would be sent to.', examples: [{ all: true }] })
+
+/** Contacts that are shown. */
+const SAMPLE = 10
+
+export type AudiencePreview = AudienceCount & { description: string; sample: Contact[] }
+
+/** How many contacts an audience has, how many of them would get the mail, and some of them. */
+export async function previewAudience(
+  ctx: Ctx,
+  { condition, segmentId, type = 'MARKETING' }: z.output<typeof previewAudienceInput>,
+): Promise<AudiencePreview> {
+  const tree = segmentId
+    ? await memberOf(ctx, segmentId)
+    : condition
+      ? parseTree(condition, 'condition')
+      : null
+  const audience = tree && (await loadAudience(ctx, tree, segmentId ? 'segmentId' : 'condition'))
+  const projectId = projectIdOf(ctx)
+  const predicate = audience
+    ? compileTree(audience, { projectId, now: ctx.now(), firstParameter: 3 })
+    : { text: 'true', values: [] }
+  const values = [projectId, type === 'TRANSACTIONAL', ...predicate.values]
+  const [[count], sample] = await Promise.all([
+    ctx.sql(audienceCount(predicate), values),
+    contactRange(ctx, audience ? [audienceCondition(ctx, audience)] : [], { skip: 0, take: SAMPLE }),
+  ])
+  if (!count) throw new Error('a count has one row')
+  const names = new Map((await listSegments(ctx)).map(({ id, name }) => [id, name]))
+  const description = tree ? describeTree(tree, { segmentName: (id) => names.get(id) }) : 'all contacts'
+  return { ...count, sample, description }
+}
+
+async function memberOf(ctx: Ctx, segmentId: string): Promise<FilterTree> {
+  const { id } = await getSegment(ctx, segmentId)
+  const filter = { field: `segment.${id}`, operator: 'memberOfSegment' }
+  return parseTree({ logic: 'AND', groups: [{ filters: [filter] }] }, 'segmentId')
+}
+
+export type Membership = { isMember: boolean; explanation: Explanation | null }
+
+/**
+ * Why a contact is in a segment or not: for a DYNAMIC one its tree with what came of each node, and the value
+ * that decided. A STATIC one is a list, about which there is nothing to explain.
+ */
+export async function explainMembership(
+  ctx: Ctx,
+  { contactId, segmentId }: { contactId: string; segmentId: string },
+): Promise<Membership> {
+  const segment = await getSegment(ctx, segmentId)
+  if (!isId(contactId)) throw contactNotFound()
+  const isDynamic = segment.type === 'DYNAMIC'
+  const audience = isDynamic
+    ? await audienceOf(ctx, segment)
+    : await loadAudience(ctx, await memberOf(ctx, segmentId), 'segmentId')
+  const subject = await loadSubject(ctx, contactId, audience)
+  if (!subject) throw contactNotFound()
+  const explanation = explainTree(audience, subject, ctx.now())
+  return { isMember: explanation.matches, explanation: isDynamic ? explanation : null }
+}

@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { badRequest } from '../../errors.ts'
+import type { Contact, Segment } from '../../generated/prisma/client.ts'
+import { normalizeEmail } from '../../lib/email-address.ts'
+import { email, optional } from '../../lib/fields.ts'
+import { type OffsetPage, type PageRequest, readOffsetPage } from '../../offset-page.ts'
+import { audienceCondition } from '../contacts/contact-filter.ts'
+import { contactRange, countExactly } from '../contacts/contact-list.ts'
+import { ensureContacts } from '../contacts/contacts.ts'
+import { addMembers, contactsByEmail, removeMembers } from './membership.sql.ts'
+import { audienceOf, move } from './membership.ts'
+import { getSegment, lockedSegment } from './segments.ts'
+
+const MAX_EMAILS = 500
+
+const emails = z.array(email).min(1).max(MAX_EMAILS).describe(`1 to ${MAX_EMAILS} addresses.`)
+
+export const addMembersInput = z
+  .object({
+    emails,
+    createMissing: optional(z.boolean()).describe('Make contacts of addresses that have none.'),
+    subscribed: optional(z.boolean()).describe('The state of contacts that are made; true by default.'),
+  })
+  .meta({
+    description: 'Contacts for a list.',
+    examples: [{ emails: ['ada@example.org'], createMissing: true }],
+  })
+
+export const removeMembersInput = z
+  .object({ emails })
+  .meta({ description: 'Contacts of a list.', examples: [{ emails: ['ada@example.org'] }] })
+
+export type AddedMembers = { added: number; created: number; notFound: string[] }
+export type RemovedMembers = { removed: number; notFound: string[] }
+
+async function lockedList(tx: Ctx, id: string): Promise<Segment> {
+  const segment = await lockedSegment(tx, id)
+  if (segment.type === 'STATIC') return segment
+  throw badRequest('The members of a DYNAMIC segment follow from its condition.')
+}
+
+/** Puts contacts on the list of a STATIC segment, in one commit. */
+export async function addSegmentMembers(
+  ctx: Ctx,
+  id: string,
+  { emails: given, createMissing = false, subscribed = true }: z.output<typeof addMembersInput>,
+): Promise<AddedMembers> {
+  const addresses = [...new Set(given)]
+  return ctx.atomically(async (tx) => {
+    const segment = await lockedList(tx, id)
+    const found = () => tx.sql(contactsByEmail, [projectIdOf(tx), addresses])
+    const missing = missingFrom(addresses, await found())
+    const made = createMissing ? await ensureContacts(tx, missing, subscribed) : []
+    // Asked again: a contact that a concurrent request makes at this moment is not among those that are made here.
+    const known = await found()
+    const ids = known.map((contact) => contact.id)
+    const { entered } = await move(tx, addMembers, segment, ids)
+    const created = made.filter(({ outcome }) => outcome === 'created').length
+    return { added: entered, created, notFound: missingFrom(addresses, known) }
+  })
+}
+
+/** Takes contacts off the list of a STATIC segment, in one commit. */
+export async function removeSegmentMembers(
+  ctx: Ctx,
+  id: string,
+  { emails: given }: z.output<typeof removeMembersInput>,
+): Promise<RemovedMembers> {
+  const addresses = [...new Set(given)]
+  return ctx.atomically(async (tx) => {
+    const segment = await lockedList(tx, id)
+    const known = await tx.sql(contactsByEmail, [projectIdOf(tx), addresses])
+    const ids = known.map((contact) => contact.id)
+    const { departed } = await move(tx, removeMembers, segment, ids)
+    return { removed: departed, notFound: missingFrom(addresses, known) }
+  })
+}
+
+const missingFrom = (addresses: string[], known: { email: string }[]): string[] => {
+  const found = new Set(known.map((contact) => normalizeEmail(contact.email)))
+  return addresses.filter((address) => !found.has(address))
+}
+
+/** The members as they are now, the newest contacts first; of a DYNAMIC segment whoever its condition has. */
+export async function listSegmentMembers(
+  ctx: Ctx,
+  id: string,
+  request: PageRequest,
+): Promise<OffsetPage<Contact>> {
+  const segment = await getSegment(ctx, id)
+  const condition =
+    segment.type === 'DYNAMIC' ? audienceCondition(ctx, await audienceOf(ctx, segment)) : onList(segment)
+  return readOffsetPage(request, {
+    find: (range) => contactRange(ctx, [condition], range),
+    count: () => countExactly(ctx, [condition]),
+  })
+}
+
+const onList =
+  ({ id }: Segment) =>
+  (first: number) => ({
+    text: `exists (select from segment_members m
+    where m.project_id = c.project_id and m.segment_id = $${first}::uuid and m.contact_id = c.id)`,
+    values: [id],
+  })

@@ -1,0 +1,19 @@
+import type { Config } from '../../config.ts'
+import type { AppError } from '../../errors.ts'
+import { createLocalStore } from './local-store.ts'
+import { createS3Store } from './s3-store.ts'
+
+/** Where the bytes of images are kept. What goes wrong inside is thrown as it is, for the log. */
+export type ImageStore = {
+  /** Returns once the image is there to stay. */
+  put: (key: string, bytes: Uint8Array, contentType: string) => Promise<void>
+  /** An image that is not there is removed already. */
+  remove: (key: string) => Promise<void>
+  /** Where anyone can load the image from. */
+  urlOf: (key: string) => string
+  /** What a caller is told when the store fails. */
+  failure: () => AppError
+}
+
+export const imageStoreOf = (config: Config): ImageStore =>
+  config.storage.kind === 's3' ? createS3Store(config.storage) : createLocalStore(config)

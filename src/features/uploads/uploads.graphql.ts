@@ -1,0 +1,30 @@
+import { builder } from '../../graphql/builder.ts'
+import { create } from '../../graphql/rest-route.ts'
+import { inputFromZod } from '../../graphql/zod-input.ts'
+import { MAX_IMAGE_BYTES, type UploadedImage, uploadImage, uploadImageInput } from './uploads.ts'
+
+const UploadedImageType = builder.objectRef<UploadedImage>('UploadedImage').implement({
+  description: 'An image that anyone can load.',
+  fields: (t) => ({
+    url: t.exposeString('url', { description: 'Its public address, which stays the same.' }),
+    key: t.exposeString('key', { description: 'Its name in the store.' }),
+    contentType: t.exposeString('contentType', {
+      description: 'image/jpeg, image/png, image/gif or image/webp.',
+    }),
+    size: t.exposeInt('size', { description: 'In bytes.' }),
+  }),
+})
+
+builder.mutationField('uploadImage', (t) =>
+  t.field({
+    description: 'Stores an image to show in mail and returns its public address.',
+    type: UploadedImageType,
+    access: 'secretKey',
+    rest: create('/uploads/image', 'Uploads', {
+      upload: { field: 'image', maxBytes: MAX_IMAGE_BYTES },
+      errors: ['EXTERNAL_SERVICE_ERROR'],
+    }),
+    args: { input: t.arg({ type: inputFromZod('UploadImageInput', uploadImageInput), required: true }) },
+    resolve: (_root, { input }, ctx) => uploadImage(ctx, input),
+  }),
+)

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { AppError, fieldError, tooLarge } from '../../errors.ts'
+import { file } from '../../lib/fields.ts'
+import { newId } from '../../lib/ids.ts'
+import { type ImageStore, imageStoreOf } from './image-store.ts'
+import { contentTypeOf, extensionFor, hasSize, type ImageExtension } from './images.rules.ts'
+
+const MAX_MB = 10
+export const MAX_IMAGE_BYTES = MAX_MB * 1024 * 1024
+
+export const uploadImageInput = z
+  .object({
+    image: file.describe(
+      `A JPEG, PNG, GIF or WebP image of at most ${MAX_MB} MB. Its content decides, not its name.`,
+    ),
+  })
+  .meta({ description: 'An image to show in mail.' })
+
+/** `size` in bytes. */
+export type UploadedImage = { url: string; key: string; contentType: string; size: number }
+
+/**
+ * Stores an image where anyone who has its address can load it. The bytes come first, then the row: what stops
+ * in between can leave an image without a row, whose address nobody has been told, and never the other way round.
+ * Throws VALIDATION_ERROR, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or what the store fails with.
+ */
+export async function uploadImage(ctx: Ctx, { image }: { image: Uint8Array }): Promise<UploadedImage> {
+  const extension = await assertImage(image)
+  const store = imageStoreOf(ctx.config)
+  const uploaded = {
+    // Unguessable: whoever knows the address of one image must not find others.
+    key: `${randomBytes(16).toString('hex')}.${extension}`,
+    contentType: contentTypeOf(extension),
+    size: image.length,
+  }
+  await put(ctx, store, uploaded.key, image, uploaded.contentType)
+  await record(ctx, store, uploaded)
+  return { url: store.urlOf(uploaded.key), ...uploaded }
+}
+
+async function assertImage(image: Uint8Array): Promise<ImageExtension> {
+  // GraphQL has no limit of its own for this field.
+  if (image.length > MAX_IMAGE_BYTES) throw tooLarge(`The image is larger than ${MAX_MB} MB.`)
+  if (image.length === 0) throw fieldError('image', 'too_small', 'must not be empty')
+  // Loaded with the first image: it knows a hundred kinds of files and takes its time and memory.
+  const { fileTypeFromBuffer } = await import('file-type')
+  const found = await fileTypeFromBuffer(image)
+  const extension = found ? extensionFor(found.mime) : null
+  if (extension && hasSize(extension, image)) return extension
+  throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'The file is not a JPEG, PNG, GIF or WebP image.', {
+    suggestion: 'The content is looked at, not the name; convert the image, or send it undamaged.',
+  })
+}
+
+async function put(ctx: Ctx, store: ImageStore, key: string, image: Uint8Array, type: string): Promise<void> {
+  try {
+    await store.put(key, image, type)
+  } catch (error) {
+    ctx.log.error({ err: error, requestId: ctx.requestId }, 'an image could not be stored')
+    throw store.failure()
+  }
+}
+
+type Stored = Omit<UploadedImage, 'url'>
+
+async function record(ctx: Ctx, store: ImageStore, stored: Stored): Promise<void> {
+  const now = ctx.now()
+  try {
+    await ctx.db.upload.create({
+      data: { projectId: projectIdOf(ctx), id: newId(now), createdAt: now, ...stored },
+    })
+  } catch (error) {
+    await store.remove(stored.key).catch((cause: unknown) => {
+      const { requestId } = ctx
+      ctx.log.warn({ err: cause, requestId, key: stored.key }, 'an image without a row could not be removed')
+    })
+    throw error
+  }
+}

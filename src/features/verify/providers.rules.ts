@@ -1,0 +1,98 @@
+import { POPULAR_DOMAINS } from '@zootools/email-spell-checker'
+import { disposableEmailBlocklistSet } from 'disposable-email-domains-js'
+import everyProvider from 'email-providers/all.json' with { type: 'json' }
+import commonProviders from 'email-providers/common.json' with { type: 'json' }
+
+// What is known of a domain without asking anybody. Domains are ASCII and in lower case.
+
+const disposable = disposableEmailBlocklistSet()
+
+/** Services that forward from addresses made for one purpose each; users have subdomains of some. */
+const ALIAS_SERVICES = new Set([
+  // addy.io
+  '4wrd.cc',
+  'addy.io',
+  'addymail.com',
+  'anonaddy.com',
+  'anonaddy.me',
+  'mailer.me',
+  // SimpleLogin and Proton Pass
+  '8alias.com',
+  '8shield.net',
+  'aleeas.com',
+  'dralias.com',
+  'passfwd.com',
+  'passinbox.com',
+  'passmail.com',
+  'passmail.net',
+  'silomails.com',
+  'simplelogin.co',
+  'simplelogin.com',
+  'simplelogin.fr',
+  'simplelogin.io',
+  'slmail.me',
+  'slmails.com',
+  // DuckDuckGo, Apple, Firefox Relay
+  'duck.com',
+  'privaterelay.appleid.com',
+  'mozmail.com',
+  'relay.firefox.com',
+  // Others
+  '33mail.com',
+  'erine.email',
+  'spamgourmet.com',
+])
+
+/** Free mail that the list of providers does not have yet. */
+const MISSING_PROVIDERS = [
+  'disroot.org',
+  'fastmail.com',
+  'gmx.ch',
+  'keemail.me',
+  'posteo.de',
+  'posteo.net',
+  'riseup.net',
+  'startmail.com',
+  'tuta.com',
+  'tuta.io',
+  'tutamail.com',
+  'tutanota.com',
+  'tutanota.de',
+  'ziggo.nl',
+  'zohomail.com',
+  'zohomail.eu',
+]
+
+/** What people write into examples, and nobody gets mail at. */
+const PLACEHOLDERS = new Set(['example.com', 'mydomain.com', 'test.com', 'test.de', 'yourdomain.com'])
+
+const providers = new Set([...everyProvider, ...MISSING_PROVIDERS])
+
+const wellKnown = new Set([...POPULAR_DOMAINS, ...commonProviders, ...MISSING_PROVIDERS])
+
+/** Whether the domain or one that it is part of is in the set. */
+function isWithin(domain: string, set: ReadonlySet<string>): boolean {
+  for (let rest = domain; rest.includes('.'); rest = rest.slice(rest.indexOf('.') + 1)) {
+    if (set.has(rest)) return true
+  }
+  return false
+}
+
+/** Addresses for a few minutes or hours, that anybody may read. */
+export const isDisposable = (domain: string): boolean => isWithin(domain, disposable)
+
+export const isAliasService = (domain: string): boolean => isWithin(domain, ALIAS_SERVICES)
+
+/**
+ * Whether anybody can have a mailbox there. From the long list of providers: the short one lacks the national
+ * domains of the large ones (hotmail.co.uk) and whole countries. The long one has throw-away mail too, which
+ * is another thing.
+ */
+export const isPersonalProvider = (domain: string): boolean =>
+  providers.has(domain) && !PLACEHOLDERS.has(domain) && !isDisposable(domain) && !isAliasService(domain)
+
+/** Whether there are such addresses, misspelt or not: the long list of providers has gmai.com. */
+export const isListedProvider = (domain: string): boolean => providers.has(domain)
+
+/** Whether the domain is surely meant as it is written; the long list cannot say that. */
+export const isWellKnown = (domain: string): boolean => wellKnown.has(domain) || isAliasService(domain)

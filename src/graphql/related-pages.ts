@@ -1,0 +1,47 @@
+import DataLoader from 'dataloader'
+import type { Ctx } from '../ctx.ts'
+import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../cursor-page.ts'
+import { isId } from '../lib/ids.ts'
+import type { Countable } from './cursor-page.ts'
+
+/** Which page of whose list is asked for: at most `limit` items with ids below `before`, the greatest first. */
+export type AskedPage = { ownerId: string; before: string | null; limit: number }
+
+type Source<Item> = {
+  /** Names the list in its cursors. */
+  name: string
+  /** Reads all pages in a constant number of statements; the answer has a list for each. */
+  read: (ctx: Ctx, pages: AskedPage[]) => Promise<Item[][]>
+  /** Counts the whole lists of the owners in one statement, in their order. */
+  count: (ctx: Ctx, ownerIds: string[]) => Promise<number[]>
+}
+
+type Arguments = { limit?: number | null | undefined; cursor?: string | null | undefined }
+
+type Loaders<Item> = { pages: DataLoader<AskedPage, Item[]>; counts: DataLoader<string, number> }
+
+/**
+ * What resolves the lists of many objects, such as the emails of each contact of a page: what one GraphQL
+ * request asks of all of them is read together.
+ */
+export function relatedPages<Item extends { id: string }>({ name, read, count }: Source<Item>) {
+  const loadersOf = new WeakMap<Ctx, Loaders<Item>>()
+  const open = (ctx: Ctx): Loaders<Item> => {
+    const loaders = loadersOf.get(ctx) ?? {
+      pages: new DataLoader<AskedPage, Item[]>((pages) => read(ctx, [...pages]), { cache: false }),
+      counts: new DataLoader<string, number>((ownerIds) => count(ctx, [...ownerIds])),
+    }
+    loadersOf.set(ctx, loaders)
+    return loaders
+  }
+  return async (ctx: Ctx, ownerId: string, given: Arguments): Promise<CursorPage<Item> & Countable> => {
+    const limit = pageLimit(given.limit)
+    const before = given.cursor ? keyOfCursor(given.cursor, name, isId) : null
+    const { pages, counts } = open(ctx)
+    const rows = await pages.load({ ownerId, before, limit: limit + 1 })
+    return {
+      ...pageFrom(rows, limit, ({ id }) => cursorAfter(name, id)),
+      countTotal: async () => (before === null ? counts.load(ownerId) : 0),
+    }
+  }
+}

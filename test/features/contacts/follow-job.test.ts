@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto'
+import * as assert from 'uvu/assert'
+import { scenario } from '../../support/scenario.ts'
+import { type Body, type Service, startService, until } from '../../support/service.ts'
+
+const start = () => startService({ ROLES: 'http' })
+
+const PROGRESS = `subscription ($id: ID!) {
+  bulkProgress(jobId: $id) { id state progress failedReason result { totalRequested successCount } }
+}`
+
+/** Reads a stream of server-sent events; `next` waits for one, null is the end. */
+async function follow(service: Service, key: string, id: string, query = PROGRESS) {
+  const leave = new AbortController()
+  const response = await fetch(`${service.url}/graphql`, {
+    method: 'POST',
+    headers: {
+      accept: 'text/event-stream',
+      'content-type': 'application/json',
+      authorization: `Bearer ${key}`,
+    },
+    body: JSON.stringify({ query, variables: { id } }),
+    signal: AbortSignal.any([leave.signal, AbortSignal.timeout(20_000)]),
+  })
+  const events = eventsOf(response)
+  return {
+    type: response.headers.get('content-type'),
+    leave: () => leave.abort(),
+    next: async (): Promise<Body> => (await events.next()).value ?? null,
+  }
+}
+
+async function* eventsOf(response: Response): AsyncGenerator<Body> {
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true })
+    const parts = text.split('\n\n')
+    text = parts.pop() ?? ''
+    for (const part of parts) {
+      const data = /^event: next\ndata: (.*)$/ms.exec(part)?.[1]
+      if (data) yield JSON.parse(data)
+    }
+  }
+}
+
+/** A bulk job of one unknown contact, which no worker takes. */
+async function newJob(service: Service): Promise<string> {
+  const { body } = await service.call('POST', '/contacts/bulk-delete', {
+    key: service.project.secret,
+    body: { contactIds: ['0197a3c2-5e00-7000-8000-4d61696c7772'] },
+  })
+  return body.jobId
+}
+
+const advance = (service: Service, id: string, state: string, progress: number) =>
+  service.sql('update contact_jobs set state = $2::job_state, progress = $3 where id = $1', [
+    id,
+    state,
+    progress,
+  ])
+
+scenario('Following a job over server-sent events', start, (test) => {
+  test('tells the state now, every change, and the end', async (service) => {
+    const id = await newJob(service)
+    const stream = await follow(service, service.project.secret, id)
+    assert.match(stream.type ?? '', /^text\/event-stream/)
+    assert.equal((await stream.next()).data.bulkProgress, {
+      id,
+      state: 'waiting',
+      progress: 0,
+      failedReason: null,
+      result: { totalRequested: 0, successCount: 0 },
+    })
+    await advance(service, id, 'active', 40)
+    assert.is((await stream.next()).data.bulkProgress.progress, 40)
+    await advance(service, id, 'completed', 100)
+    assert.is((await stream.next()).data.bulkProgress.state, 'completed')
+    assert.is(await stream.next(), null)
+  })
+
+  test('tells of a job that has ended and ends', async (service) => {
+    const id = await newJob(service)
+    await service.graphql(
+      'mutation ($id: ID!) { cancelContactJob(jobId: $id) { state } }',
+      { id },
+      { key: service.project.secret },
+    )
+    const stream = await follow(service, service.project.secret, id)
+    const { state, failedReason } = (await stream.next()).data.bulkProgress
+    assert.equal({ state, failedReason }, { state: 'failed', failedReason: 'Cancelled.' })
+    assert.is(await stream.next(), null)
+  })
+
+  test('refuses other projects, other kinds of jobs and public keys', async (service) => {
+    const id = await newJob(service)
+    const other = await service.newProject()
+    const codeOf = async (key: string, query = PROGRESS) => {
+      const stream = await follow(service, key, id, query)
+      return (await stream.next()).errors[0].extensions.code
+    }
+    assert.is(await codeOf(other.secret), 'RESOURCE_NOT_FOUND')
+    assert.is(await codeOf(service.project.public), 'INVALID_API_KEY')
+    const asImport = 'subscription ($id: ID!) { importProgress(jobId: $id) { id } }'
+    assert.is(await codeOf(service.project.secret, asImport), 'RESOURCE_NOT_FOUND')
+  })
+
+  test('ends with an error when the key is rotated', async (service) => {
+    const { secret, id: projectId } = await service.newProject()
+    const own = { ...service, project: { ...service.project, secret } }
+    const id = await newJob(own)
+    const stream = await follow(service, secret, id)
+    assert.is((await stream.next()).data.bulkProgress.state, 'waiting')
+    const hash = createHash('sha256').update('another').digest()
+    await service.sql('update projects set secret_hash = $2 where id = $1', [projectId, hash])
+    assert.is((await stream.next()).errors[0].extensions.code, 'INVALID_API_KEY')
+    assert.is(await stream.next(), null)
+  })
+
+  test('stops looking when the client leaves', async (service) => {
+    const id = await newJob(service)
+    const stream = await follow(service, service.project.secret, id)
+    await stream.next()
+    const looks = async () => {
+      const [row] = await service.sql(
+        `select coalesce(sum(idx_scan), 0)::int as scans from pg_stat_user_indexes where indexrelname = 'contact_jobs_pkey'`,
+      )
+      return row?.scans
+    }
+    stream.leave()
+    let before = await looks()
+    await until('nobody looks at the job any more', async () => {
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      const now = await looks()
+      const still = now !== before
+      before = now
+      return !still
+    })
+  })
+})
+
+scenario('A process that stops', start, (test) => {
+  test('does not wait for those who follow a job', async (service) => {
+    const stream = await follow(service, service.project.secret, await newJob(service))
+    await stream.next()
+    const began = performance.now()
+    await service.app.stop()
+    assert.ok(performance.now() - began < 5_000)
+  })
+})

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import * as assert from 'uvu/assert'
+import { foldEventCounts } from '../../../src/features/events/event-counts.ts'
+import { newId } from '../../../src/lib/ids.ts'
+import { HOUR } from '../../support/clock.ts'
+import type { Answer, Body, Project, Service } from '../../support/service.ts'
+
+/** Every field of an event, for GraphQL. */
+export const EVENT = 'id name contactId emailId data createdAt'
+
+export const DAY = 24 * HOUR
+
+/** Calls an operation below /events with the secret key of a project. */
+export const callEvents = (
+  service: Service,
+  method: string,
+  path = '',
+  body?: unknown,
+  project: Project = service.project,
+): Promise<Answer> =>
+  service.call(method, `/events${path}`, { key: project.secret, ...(body !== undefined && { body }) })
+
+/** The body of an answer that has to be 200. */
+export async function got(service: Service, path: string, project: Project = service.project): Promise<Body> {
+  const { status, text, body } = await callEvents(service, 'GET', path, undefined, project)
+  assert.is(status, 200, text)
+  return body
+}
+
+/** Runs a GraphQL operation with one field and returns that field's value. */
+export async function graphqlValue(
+  { graphql }: Service,
+  query: string,
+  variables: object,
+  project: Project,
+): Promise<Body> {
+  const { body, text } = await graphql(query, variables, { key: project.secret })
+  assert.not.ok(body.errors, text)
+  const [value] = Object.values(body.data)
+  return value
+}
+
+/** Makes contacts past the API; returns their ids. */
+export async function newContacts(
+  { sql }: Service,
+  count: number,
+  project: Project,
+): Promise<[string, ...string[]]> {
+  const rows = await sql<{ id: string }>(
+    `insert into contacts (project_id, id, email, subscribed, created_at, updated_at)
+     select $1, gen_random_uuid(), gen_random_uuid() || '@example.org', true, now(), now()
+     from generate_series(1, $2) returning id`,
+    [project.id, count],
+  )
+  const [first = '', ...others] = rows.map(({ id }) => id)
+  return [first, ...others]
+}
+
+export type NewEvent = { name: string; contactId: string; at: Date; id?: string }
+
+/** The statement that records events at any time, with ids of that time, and its values. */
+export const eventRows = (events: NewEvent[], project: Project): [text: string, values: unknown[]] => [
+  `insert into events (project_id, id, contact_id, name, created_at)
+   select $1, * from unnest($2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[])`,
+  [
+    project.id,
+    events.map(({ id, at }) => id ?? newId(at)),
+    events.map(({ contactId }) => contactId),
+    events.map(({ name }) => name),
+    events.map(({ at }) => at),
+  ],
+]
+
+export const record = async (service: Service, events: NewEvent[], project: Project): Promise<void> => {
+  await service.sql(...eventRows(events, project))
+}
+
+/** Counts what is old enough, as the job does every minute. */
+export const fold = (service: Service, project: Project): Promise<void> =>
+  foldEventCounts(service.ctx(project.id))
+
+/** Makes a dynamic segment whose condition names the event; returns what usage shows of it. */
+export async function usedInSegment({ sql }: Service, name: string, project: Project) {
+  const segment = { id: randomUUID(), name: 'Those who did' }
+  const filter = { field: `event.${name}`, operator: 'triggered' }
+  await sql(
+    `insert into segments (project_id, id, name, slug, type, condition, created_at, updated_at)
+     values ($1, $2, $3, $2, 'DYNAMIC', $4, now(), now())`,
+    [project.id, segment.id, segment.name, JSON.stringify({ logic: 'AND', groups: [{ filters: [filter] }] })],
+  )
+  return segment
+}

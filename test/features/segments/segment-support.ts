@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto'
+import * as assert from 'uvu/assert'
+import { followChanges } from '../../../src/features/segments/segment-follower.ts'
+import type { Answer, Body, Project, Service } from '../../support/service.ts'
+
+export const FIELDS =
+  'id projectId name description type condition trackMembership memberCount createdAt updatedAt'
+
+/** A tree of one group. */
+export const treeOf = (...filters: object[]) => ({ logic: 'AND', groups: [{ filters }] })
+
+export const isPro = { field: 'data.plan', operator: 'equals', value: 'pro' }
+export const PRO = treeOf(isPro)
+export const memberOf = (id: string) => ({ field: `segment.${id}`, operator: 'memberOfSegment' })
+export const triggered = (name: string) => ({ field: `event.${name}`, operator: 'triggered' })
+
+export const callSegment = (
+  service: Service,
+  method: string,
+  path: string,
+  body?: unknown,
+  project: Project = service.project,
+): Promise<Answer> =>
+  service.call(method, `/segments${path}`, { key: project.secret, ...(body !== undefined && { body }) })
+
+/** A segment of all PRO contacts unless the fields say something else. */
+export async function newSegment(
+  service: Service,
+  fields: object = {},
+  project: Project = service.project,
+): Promise<Body> {
+  const answer = await callSegment(
+    service,
+    'POST',
+    '',
+    { name: 'Pro customers', condition: PRO, ...fields },
+    project,
+  )
+  assert.is(answer.status, 201, answer.text)
+  return answer.body
+}
+
+export const newList = (service: Service, fields: object = {}, project?: Project): Promise<Body> =>
+  newSegment(service, { name: 'By hand', type: 'STATIC', condition: undefined, ...fields }, project)
+
+/** Tracked, and computed once, so that it follows. */
+export async function newTracked(service: Service, fields: object = {}, project?: Project): Promise<Body> {
+  const segment = await newSegment(service, { trackMembership: true, ...fields }, project)
+  await computed(service, segment.id, project)
+  return segment
+}
+
+export async function segmentOf(service: Service, id: string, project?: Project): Promise<Body> {
+  const answer = await callSegment(service, 'GET', `/${id}`, undefined, project)
+  assert.is(answer.status, 200, answer.text)
+  return answer.body
+}
+
+export async function computed(service: Service, id: string, project?: Project): Promise<Body> {
+  const answer = await callSegment(service, 'POST', `/${id}/compute`, undefined, project)
+  assert.is(answer.status, 200, answer.text)
+  return answer.body
+}
+
+/** Makes or changes a contact and returns it. */
+export async function contact(
+  service: Service,
+  email: string,
+  data: object = {},
+  project: Project = service.project,
+): Promise<Body> {
+  const body = { email: email.includes('@') ? email : `${email}@example.org`, data }
+  const answer = await service.call('POST', '/contacts', { key: project.secret, body })
+  assert.ok(answer.status === 201 || answer.status === 200, answer.text)
+  return answer.body
+}
+
+/** Many contacts, past the service: no segment hears of them. */
+export async function manyContacts(
+  { sql, project }: Service,
+  count: number,
+  data: object = { plan: 'pro' },
+): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => randomUUID())
+  await sql(
+    `insert into contacts (project_id, id, email, subscribed, data, created_at, updated_at)
+     select $1, id, id || '@example.org', true, $3, now(), now() from unnest($2::uuid[]) as made (id)`,
+    [project.id, ids, JSON.stringify(data)],
+  )
+  return ids
+}
+
+/** Follows all changes, as a worker does every second. */
+export const follow = (service: Service): Promise<void> => followChanges(service.ctx())
+
+/** Stored members by the local parts of their addresses. */
+export async function members(service: Service, id: string): Promise<string[]> {
+  const rows = await service.sql<{ name: string }>(
+    `select split_part(c.email, '@', 1) as name from segment_members m
+     join contacts c on c.project_id = m.project_id and c.id = m.contact_id
+     where m.segment_id = $1 order by 1`,
+    [id],
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** Entries and exits of a segment, oldest first: "ada entry". */
+export async function moves(service: Service, id: string): Promise<string[]> {
+  const rows = await service.sql<{ move: string }>(
+    `select split_part(c.email, '@', 1) || ' ' || substring(e.name from '[^.]*$') as move from events e
+     join contacts c on c.project_id = e.project_id and c.id = e.contact_id
+     where e.data ->> 'segmentId' = $1 order by e.created_at, 1`,
+    [id],
+  )
+  return rows.map(({ move }) => move)
+}
+
+/** Changes that wait for the segments of a project. */
+export async function waiting({ sql, project }: Service, projectId: string = project.id): Promise<number> {
+  const [row] = await sql<{ count: number }>(
+    'select count(*)::int as count from contact_changes where project_id = $1',
+    [projectId],
+  )
+  return row?.count ?? 0
+}
+
+/** Another project of the service, with nothing in it, to be used like the first one. */
+export async function elsewhere(service: Service): Promise<Service> {
+  return { ...service, project: await service.newProject() }
+}
+
+export async function newCampaign(
+  { sql, project }: Service,
+  {
+    status,
+    segmentId = null,
+    condition = null,
+  }: { status: string; segmentId?: string | null; condition?: unknown },
+): Promise<string> {
+  const id = randomUUID()
+  await sql(
+    `insert into campaigns (project_id, id, name, subject, body, "from", status, audience_type, segment_id,
+       audience_condition, created_at, updated_at)
+     values ($1, $2, 'News', 'News', '<p>News</p>', 'a@example.org', $3::campaign_status, $4::audience_type, $5, $6,
+       now(), now())`,
+    [
+      project.id,
+      id,
+      status,
+      segmentId ? 'SEGMENT' : 'FILTERED',
+      segmentId,
+      condition && JSON.stringify(condition),
+    ],
+  )
+  return id
+}
+
+/** A workflow, enabled or not, with a trigger or a condition step. */
+export async function newWorkflow(
+  { sql, project }: Service,
+  { trigger = {}, type = 'EVENT', condition }: { trigger?: object; type?: string; condition?: object },
+): Promise<string> {
+  const id = randomUUID()
+  await sql(
+    `insert into workflows (project_id, id, name, enabled, trigger_type, trigger_config, created_at, updated_at)
+     values ($1, $2, 'Onboarding', false, $3::trigger_type, $4, now(), now())`,
+    [project.id, id, type, JSON.stringify(trigger)],
+  )
+  if (condition) {
+    await sql(
+      `insert into workflow_steps (project_id, id, workflow_id, type, name, config, created_at, updated_at)
+       values ($1, $2, $3, 'CONDITION', 'Is it?', $4, now(), now())`,
+      [project.id, randomUUID(), id, JSON.stringify({ condition })],
+    )
+  }
+  return id
+}
