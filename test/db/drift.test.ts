@@ -14,6 +14,7 @@ const HAND_WRITTEN = [
   'extension btree_gin',
   'extension pg_trgm',
   'function abort_statement',
+  'index contacts_data',
   'index contacts_email_part',
   'index contacts_sample',
   'index contacts_subscribed',

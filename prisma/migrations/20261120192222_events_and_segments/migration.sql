@@ -72,3 +72,6 @@ CREATE INDEX "events_of_some_contacts" ON "events" ("project_id", "name", "creat
 
 -- Written and emptied all the time.
 ALTER TABLE "contact_changes" SET (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0);
+
+-- Filters that ask whether a custom field equals something.
+CREATE INDEX "contacts_data" ON "contacts" USING gin ("project_id", "data" jsonb_path_ops);

@@ -37,7 +37,7 @@ export async function trackContactEvent(
   ctx: Ctx,
   { contactId, name, email, event, ...rest }: z.output<typeof trackContactEventInput>,
 ): Promise<TrackResult> {
-  if (contactId && !isId(contactId)) throw contactNotFound()
-  const address = contactId ? (await findContact(ctx, { id: contactId })).email : email
+  if (contactId !== undefined && !isId(contactId)) throw contactNotFound()
+  const address = contactId !== undefined ? (await findContact(ctx, { id: contactId })).email : email
   return trackEvent(ctx, { ...rest, email: address ?? '', event: event ?? name ?? '' })
 }

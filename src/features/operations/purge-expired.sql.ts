@@ -36,3 +36,13 @@ export const purgeAttachments: Statement<{ id: string }> = statement(
    where a.project_id = $3::uuid and a.set_id = old.set_id and a.position = old.position
    returning a.set_id as id`,
 )
+
+/** Imports and bulk changes of project $3 that have ended; $1 is the first id to keep. Key: the primary one. */
+export const purgeContactJobs: Statement<{ id: string }> = statement(
+  'purge-contact-jobs',
+  `delete from contact_jobs j using (
+     select id from contact_jobs
+     where project_id = $3::uuid and id < $1::uuid and state in ('completed', 'failed') limit $2::int
+   ) old
+   where j.project_id = $3::uuid and j.id = old.id returning j.id`,
+)

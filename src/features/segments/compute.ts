@@ -1,8 +1,8 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
 import type { Segment } from '../../generated/prisma/client.ts'
-import { earliestId } from '../../lib/ids.ts'
-import { countStored, lockSegment, nextContacts } from './membership.sql.ts'
+import { earliestId, LAST_ID } from '../../lib/ids.ts'
+import { contactAt, countStored, lockSegment } from './membership.sql.ts'
 import { audienceOf, evaluate } from './membership.ts'
 import { getSegment, lockedSegment } from './segments.ts'
 
@@ -25,23 +25,23 @@ export async function computeSegment(ctx: Ctx, id: string): Promise<ComputeResul
   const began = ctx.now()
   const asked = await questionOf(ctx, segment)
   let [added, removed] = [0, 0]
-  for (let after: string | undefined = earliestId(new Date(0)); after !== undefined; ) {
-    const next: { id: string }[] = await ctx.sql(nextContacts, [projectId, after, BATCH])
-    const ids = next.map((contact) => contact.id)
-    after = ids.length === BATCH ? ids.at(-1) : undefined
-    const { entered, departed } = await computeBatch(ctx, segment.id, ids)
+  for (let after = earliestId(new Date(0)); after !== LAST_ID; ) {
+    const [next] = await ctx.sql(contactAt, [projectId, after, BATCH - 1])
+    const last = next?.id ?? LAST_ID
+    const { entered, departed } = await computeBatch(ctx, segment.id, [after, last])
     added += entered
     removed += departed
+    after = last
   }
   return { added, removed, total: await finish(ctx, segment, asked, began) }
 }
 
-async function computeBatch(ctx: Ctx, id: string, ids: string[]) {
+async function computeBatch(ctx: Ctx, id: string, range: [after: string, last: string]) {
   return ctx.atomically(async (tx) => {
     // It may have been changed since the batch before.
     const segment = await lockedSegment(tx, id)
-    if (ids.length === 0 || !segment.trackMembership) return { entered: 0, departed: 0 }
-    return evaluate(tx, segment, ids)
+    if (!segment.trackMembership) return { entered: 0, departed: 0 }
+    return evaluate(tx, segment, 'between', range)
   })
 }
 

@@ -36,16 +36,16 @@ export const changedProjects: Statement<{ projectId: string }> = statement(
    select project_id as "projectId" from project where project_id is not null`,
 )
 
-/** The contacts of project $1 with ids greater than $2, $3 of them. */
-export const nextContacts: Statement<{ id: string }> = statement(
-  'next-contacts',
-  'select id from contacts where project_id = $1::uuid and id > $2::uuid order by id limit $3::int',
+/** Of the contacts of project $1 with ids greater than $2 the id of the one at position $3, the first is 0. */
+export const contactAt: Statement<{ id: string }> = statement(
+  'contact-at',
+  'select id from contacts where project_id = $1::uuid and id > $2::uuid order by id offset $3::int limit 1',
 )
 
 export type Moved = { entered: number; departed: number }
 
 /**
- * What all statements that move members have in common: $1 project, $2 segment, $3 contacts, $4 and $5 names of the
+ * What all statements that move members have in common: $1 project, $2 segment, $3 ids of contacts, $4 and $5 names of the
  * events of entry and exit, $6 their data, $7 now, $8 what ids of events begin with, $9 whether they are recorded,
  * $10 whether segments may ask for the members as such (a list kept by hand) and not only for these events.
  */
@@ -97,20 +97,29 @@ const ENTERED = `
       on conflict do nothing returning contact_id
     )`
 
+/** Which contacts a statement is about: those with the ids $3, or those between these two ids. */
+export type Scope = 'each' | 'between'
+
+const CANDIDATES: Record<Scope, (id: string) => string> = {
+  // A list is looked up by the keys, whatever the planner expects of it.
+  each: (id) => `${id} in (select unnest($3::uuid[]))`,
+  between: (id) => `${id} > ($3::uuid[])[1] and ${id} <= ($3::uuid[])[2]`,
+}
+
 /**
- * Brings the members of a segment in line with its condition, as far as the contacts $3 are concerned. The segment
- * is locked, so that each entry and each exit is recorded once.
+ * Brings the members of a segment in line with its condition, as far as the contacts $3 are concerned: those with
+ * these ids or, `between`, those after the first and up to the second. The segment is locked, so that each entry
+ * and each exit is recorded once. Contacts that move are held until the end: nobody deletes them meanwhile.
  */
-export const moveMembers = (condition: Predicate): Statement<Moved> =>
+export const moveMembers = (condition: Predicate, scope: Scope): Statement<Moved> =>
   unpreparedStatement(`
-    with scope as materialized (select unnest($3::uuid[]) as id),
-    matching as materialized (
-      select c.id from contacts c join scope on scope.id = c.id
-      where c.project_id = $1::uuid and ${condition.text}
+    with matching as materialized (
+      select c.id from contacts c
+      where c.project_id = $1::uuid and ${CANDIDATES[scope]('c.id')} and ${condition.text}
     ),
     member as materialized (
-      select m.contact_id as id from segment_members m join scope on scope.id = m.contact_id
-      where m.project_id = $1::uuid and m.segment_id = $2::uuid
+      select m.contact_id as id from segment_members m
+      where m.project_id = $1::uuid and m.segment_id = $2::uuid and ${CANDIDATES[scope]('m.contact_id')}
     ),
     entering as materialized (
       select c.id from contacts c

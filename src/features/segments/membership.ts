@@ -7,7 +7,7 @@ import type { Statement } from '../../db/sql.ts'
 import { notFound } from '../../errors.ts'
 import type { Segment } from '../../generated/prisma/client.ts'
 import { newId } from '../../lib/ids.ts'
-import { MOVE_PARAMETERS, type Moved, moveMembers } from './membership.sql.ts'
+import { MOVE_PARAMETERS, type Moved, moveMembers, type Scope } from './membership.sql.ts'
 import { entryEvent, exitEvent } from './segments.rules.ts'
 
 /** Up to the version digit: the part of a UUID v7 that holds the time. */
@@ -38,13 +38,13 @@ export const audienceOf = (
   { id, condition }: Pick<Segment, 'id' | 'condition'>,
 ): Promise<Audience> => loadAudience(ctx, parseTree(condition, 'condition'), 'condition', id)
 
-/** Evaluates a tracked segment for some contacts, in a transaction that has locked it. */
-export async function evaluate(tx: Ctx, segment: Segment, contactIds: string[]): Promise<Moved> {
+/** Evaluates a tracked segment for contacts (see `moveMembers`), in a transaction that has locked it. */
+export async function evaluate(tx: Ctx, segment: Segment, scope: Scope, ids: string[]): Promise<Moved> {
   const audience = await audienceOf(tx, segment)
   const condition = compileTree(audience, {
     projectId: projectIdOf(tx),
     now: tx.now(),
     firstParameter: MOVE_PARAMETERS + 1,
   })
-  return move(tx, moveMembers(condition), segment, contactIds, condition.values)
+  return move(tx, moveMembers(condition, scope), segment, ids, condition.values)
 }

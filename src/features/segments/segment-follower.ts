@@ -123,7 +123,7 @@ async function followInto(tx: Ctx, id: string, contactIds: string[]): Promise<vo
   const segment = await tx.db.segment.findUnique({ where: { projectId_id: { projectId, id } } })
   if (!segment?.trackMembership) return
   try {
-    await evaluate(tx, segment, contactIds)
+    await evaluate(tx, segment, 'each', contactIds)
   } catch (error) {
     throw isDatabaseUnavailable(error) ? error : new BrokenSegment(id, error)
   }

@@ -164,7 +164,7 @@ export async function deleteSegment(ctx: Ctx, id: string): Promise<void> {
   try {
     await ctx.atomically(async (tx) => {
       await tx.sql(lockConditions, [projectId])
-      await getSegment(tx, id)
+      await lockedSegment(tx, id)
       const usage = await audienceUsage(tx, ({ segments }) => segments.includes(id.toLowerCase()))
       if (isUsed(usage)) throw inUse()
       // Campaigns that are over keep their record without it.

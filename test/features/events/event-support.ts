@@ -85,7 +85,7 @@ export async function usedInSegment({ sql }: Service, name: string, project: Pro
   const filter = { field: `event.${name}`, operator: 'triggered' }
   await sql(
     `insert into segments (project_id, id, name, slug, type, condition, created_at, updated_at)
-     values ($1, $2, $3, $2, 'DYNAMIC', $4, now(), now())`,
+     values ($1, $2, $3, $2::uuid::text, 'DYNAMIC', $4, now(), now())`,
     [project.id, segment.id, segment.name, JSON.stringify({ logic: 'AND', groups: [{ filters: [filter] }] })],
   )
   return segment

@@ -97,6 +97,30 @@ scenario('The hourly purge', startService, (test) => {
     assert.equal(await kept(service), { bodies: 0, files: 0 })
   })
 
+  test('removes reports of imports and bulk changes that ended 30 days ago', async (service) => {
+    const { sql, clock, call, project } = service
+    const ask = async () => {
+      const answer = await call('POST', '/contacts/bulk-delete', {
+        key: project.secret,
+        body: { contactIds: [randomUUID()] },
+      })
+      return answer.body.jobId
+    }
+    const [ended, waiting] = [await ask(), await ask()]
+    await until('the jobs to end', async () => {
+      const [row] = await sql(`select count(*)::int as n from contact_jobs where state = 'completed'`)
+      return row?.n === 2
+    })
+    await sql(`update contact_jobs set state = 'waiting' where id = $1`, [waiting])
+    const jobs = async () => (await sql('select id from contact_jobs order by id')).map(({ id }) => id)
+    clock.advance(30 * DAY - HOUR)
+    await purge(service)
+    assert.equal(await jobs(), [ended, waiting])
+    clock.advance(2 * HOUR)
+    await purge(service)
+    assert.equal(await jobs(), [waiting])
+  })
+
   test('is scheduled, and runs from the queue', async (service) => {
     const { sql, clock, project, app } = service
     const [schedule] = await sql('select cron, timezone from pgboss.schedule where name = $1', [
