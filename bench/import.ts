@@ -4,7 +4,6 @@ import type { BenchDatabase } from './bench-database.ts'
 import { type ServiceProcess, startServiceProcess } from './processes.ts'
 
 const ROWS = 50_000
-const WARM_ROWS = 5_000
 const CHUNK = 500
 const TIMEOUT_MS = 120_000
 
@@ -14,7 +13,7 @@ export type ImportRates = {
   again: number
   /** The same rows as bare statements. */
   bare: number
-  /** What the worker's memory grew by, in MB. */
+  /** What the memory of a process that has imported such a file before grew by, in MB. */
   growth: number
   peakMemory: number
   /** The longest time for which the worker did nothing else, in ms. */
@@ -32,9 +31,9 @@ const personAt = (index: number, prefix: string) => ({
   },
 })
 
-/** About 5 MB for 50,000 rows. */
-function csvOf(prefix: string, rows: number): string {
-  const lines = Array.from({ length: rows }, (_, index) => {
+/** About 5 MB. */
+function csvOf(prefix: string): string {
+  const lines = Array.from({ length: ROWS }, (_, index) => {
     const { email, set } = personAt(index, prefix)
     return `${email},${Object.values(set)
       .map((value) => (typeof value === 'string' ? `"${value}"` : value))
@@ -53,11 +52,11 @@ export async function benchImport(database: BenchDatabase): Promise<ImportRates>
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
   try {
-    // What is compiled, cached and reserved at the first import is there before memory is looked at.
-    await importOnce(service, client, database.project.secret, csvOf('warm', WARM_ROWS))
+    // Code, caches and the heap's first generation are as large then as any work makes them.
+    await importOnce(service, client, database.project.secret, csvOf('warm'))
     const before = service.memory()
     await longestStall(service)
-    const csv = csvOf('imported', ROWS)
+    const csv = csvOf('imported')
     const first = await importOnce(service, client, database.project.secret, csv)
     const again = await importOnce(service, client, database.project.secret, csv)
     const stall = await longestStall(service)

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from '../lib/json.ts'
-import { type Problem, typeName } from './tree.rules.ts'
+import { isJsonObject, type JsonObject, typeName } from '../lib/json.ts'
+import type { Problem } from './tree.rules.ts'
 
 /** A node that is being read: what is wrong with it goes to `problems`, under its path. */
 export type Node = { json: JsonObject; path: string; problems: Problem[] }

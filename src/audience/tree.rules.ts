@@ -113,12 +113,6 @@ export function segmentOf({ segments }: Audience, id: string): SegmentSource {
 /** What is wrong with one node; the shape of a field error. */
 export type Problem = { field: string; message: string; code: string; received?: string }
 
-/** The JSON type of a value; never the value itself. */
-export function typeName(value: unknown): string {
-  if (value === null) return 'null'
-  return Array.isArray(value) ? 'array' : typeof value
-}
-
 /** The value of a nested key, through objects only: lists have no keys. Keys such as `__proto__` are like any other. */
 export function valueAt(data: JsonValue, path: readonly string[]): JsonValue | undefined {
   let value: JsonValue | undefined = data

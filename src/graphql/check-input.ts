@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { type FieldError, fieldError, validationError } from '../errors.ts'
-import { isJsonObject } from '../lib/json.ts'
+import { isJsonObject, typeName } from '../lib/json.ts'
 
 /** A small body with a long list must not come back as an answer of megabytes. */
 const MAX_FIELD_ERRORS = 1_000
@@ -82,10 +82,4 @@ function valueAt(input: unknown, path: PropertyKey[]): unknown {
     value = Reflect.get(value, key)
   }
   return value
-}
-
-/** The JSON type of a value; never the value itself. */
-export function typeName(value: unknown): string {
-  if (value === null) return 'null'
-  return Array.isArray(value) ? 'array' : typeof value
 }

@@ -30,3 +30,9 @@ export function findUnstorable(value: unknown, path = '', depth = 0): Unstorable
 }
 
 const isStorable = (text: string) => text.isWellFormed() && !text.includes('\0')
+
+/** The JSON type of a value; never the value itself. */
+export function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}

@@ -4,7 +4,7 @@ import type { ContactJob as ContactJobRow } from '../../generated/prisma/client.
 import { jsonObject, optional } from '../../lib/fields.ts'
 import { earliestId, isId, newId } from '../../lib/ids.ts'
 import { isJsonObject } from '../../lib/json.ts'
-import { type BulkResult, type Outcome, readBulkResult, withOutcome } from './bulk.rules.ts'
+import { type Outcome, readBulkResult, withOutcome } from './bulk.rules.ts'
 import { matchingIds, subscribeMany } from './bulk.sql.ts'
 import { filterCondition } from './contact-filter.ts'
 import { advance, type BulkType, type ContactJob, createJob } from './contact-jobs.ts'
@@ -54,39 +54,36 @@ export async function startBulk(
 /** Contacts of one commit. */
 const CHUNK = 500
 
-/** What is done so far, in memory; the row of the job has the same after every commit. */
-type Run = { job: ContactJob; position: number; lastContact: string | null; result: BulkResult }
+/** How far the job is, in memory; its row has the same after every commit. */
+type Run = { job: ContactJob; position: number; lastContact: string | null }
 
 /** Changes what is left of the contacts, a commit per chunk. */
 export async function runBulk(ctx: Ctx, job: ContactJob): Promise<void> {
-  const { position, lastContact } = job
-  const run: Run = { job, position, lastContact, result: readBulkResult(job.result) }
+  const run: Run = { job, position: job.position, lastContact: job.lastContact }
   const { contactIds, filter } = readRequest(job.request)
   if (filter) await runFilter(ctx, run, filter)
   else await runIds(ctx, run, contactIds)
 }
 
 async function runIds(ctx: Ctx, run: Run, ids: string[]): Promise<void> {
-  run.result.totalRequested = ids.length
   while (run.position < ids.length) {
     const chunk = ids.slice(run.position, run.position + CHUNK)
-    await commitChunk(ctx, run, chunk, run.position + chunk.length, null)
+    await commitChunk(ctx, run, chunk, () => ids.length, { count: chunk.length, last: null })
   }
 }
 
 /** Goes on by id, so that no contact is met twice although the change may decide whether the filter matches. */
 async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Promise<void> {
-  const last = earliestId(new Date(run.job.createdAt.getTime() + 1))
+  const end = earliestId(new Date(run.job.createdAt.getTime() + 1))
   for (;;) {
     const condition = await filterCondition(ctx, tree, 'filter')
-    const range = { after: run.lastContact, last, limit: CHUNK }
+    const range = { after: run.lastContact, last: end, limit: CHUNK }
     const { statement, values } = matchingIds(projectIdOf(ctx), condition, range)
     const found = (await ctx.sql(statement, values)).map(({ id }) => id)
-    const end = found.at(-1)
-    if (end === undefined) return
+    const last = found.at(-1)
+    if (last === undefined) return
     const ids = found.filter((id) => !excluded.has(id))
-    run.result.totalRequested += ids.length
-    await commitChunk(ctx, run, ids, run.position + found.length, end)
+    await commitChunk(ctx, run, ids, (before) => before + ids.length, { count: found.length, last })
   }
 }
 
@@ -104,19 +101,22 @@ function readRequest(request: ContactJobRow['request']): { contactIds: string[];
   return { contactIds, filter: isJsonObject(filter) ? { tree: filter, excluded } : null }
 }
 
+/** `count` contacts are done then, the last of them `last`; `requested` is what the job was asked for so far. */
 async function commitChunk(
   ctx: Ctx,
   run: Run,
   ids: string[],
-  position: number,
-  lastContact: string | null,
+  requested: (before: number) => number,
+  { count, last }: { count: number; last: string | null },
 ): Promise<void> {
-  const result = await ctx.atomically(async (tx) => {
-    const next = withOutcome(run.result, ids, await change(tx, run.job.type, ids))
-    await advance(tx, run.job, run.position, { position, result: next, lastContact })
-    return next
+  const position = run.position + count
+  await advance(ctx, run.job, run.position, async (tx, stored) => {
+    const before = readBulkResult(stored)
+    const result = withOutcome(before, ids, await change(tx, run.job.type, ids))
+    const totalRequested = requested(before.totalRequested)
+    return { position, result: { ...result, totalRequested }, lastContact: last }
   })
-  Object.assign(run, { position, lastContact, result })
+  Object.assign(run, { position, lastContact: last })
 }
 
 async function change(tx: Ctx, type: ContactJob['type'], given: string[]): Promise<Outcome> {

@@ -1,14 +1,21 @@
 import { type Statement, statement } from '../../db/sql.ts'
+import type { JsonValue } from '../../lib/json.ts'
 
 /**
- * Notes how far job $2 of project $1 is: from position $3, by which two workers with the same job find out, to
- * position $4, progress $5, result $6, last contact $7. Returns no row when the job was cancelled or somebody
- * else works on it.
+ * Locks job $2 of project $1 and says what its result is, as long as it is at position $3. No row when it was
+ * cancelled or somebody else works on it.
  */
-export const advanceJob: Statement<{ id: string }> = statement(
+export const holdJob: Statement<{ result: JsonValue }> = statement(
+  'hold-contact-job',
+  `select result from contact_jobs
+   where project_id = $1::uuid and id = $2::uuid and state = 'active' and position = $3::int for update`,
+)
+
+/** Notes how far job $2 of project $1 is, which is held: position $3, progress $4, result $5, last contact $6. */
+export const advanceJob: Statement<object> = statement(
   'advance-contact-job',
-  `update contact_jobs set position = $4::int, progress = $5::int, result = $6::jsonb, last_contact = $7::uuid
-   where project_id = $1::uuid and id = $2::uuid and state = 'active' and position = $3::int returning id`,
+  `update contact_jobs set position = $3::int, progress = $4::int, result = $5::jsonb, last_contact = $6::uuid
+   where project_id = $1::uuid and id = $2::uuid`,
 )
 
 /** Ends job $2 of project $1 in state $3 at $5; its input, which is personal, is not needed any more. */

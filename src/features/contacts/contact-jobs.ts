@@ -5,8 +5,9 @@ import { AppError, conflict, notFound } from '../../errors.ts'
 import type { ContactJob as ContactJobRow, Prisma } from '../../generated/prisma/client.ts'
 import type { ContactJobType } from '../../generated/prisma/enums.ts'
 import { isId, newId } from '../../lib/ids.ts'
+import type { JsonValue } from '../../lib/json.ts'
 import type { JobQueue } from '../../queue/define-job.ts'
-import { advanceJob, endJob } from './contact-jobs.sql.ts'
+import { advanceJob, endJob, holdJob } from './contact-jobs.sql.ts'
 
 /** Without its file, which has megabytes. */
 export type ContactJob = Omit<ContactJobRow, 'file'>
@@ -78,15 +79,28 @@ export async function cancelJob(ctx: Ctx, id: string): Promise<ContactJob> {
 /** Somebody else goes on with the job, or nobody does: whoever finds that out stops. */
 class JobLost extends Error {}
 
-export type Progress = { position: number; result: Prisma.InputJsonObject; lastContact: string | null }
+export type Progress = { position: number; result: object; lastContact: string | null }
 
-/** Notes in the commit of the work how far the job is. Throws JobLost when it is no longer this worker's. */
-export async function advance(tx: Ctx, job: ContactJob, from: number, to: Progress): Promise<void> {
-  const percent = job.total === 0 ? 0 : Math.min(99, Math.floor((to.position / job.total) * 100))
-  const [advanced] = await tx.sql(advanceJob, [
-    ...[job.projectId, job.id, from, to.position, percent, JSON.stringify(to.result), to.lastContact],
-  ])
-  if (!advanced) throw new JobLost()
+/**
+ * Does a part of a job and notes in the same commit how far it is. `work` gets the result so far as it is stored:
+ * meanwhile an address may have been taken out of it. Throws JobLost when the job is no longer this worker's.
+ */
+export async function advance(
+  ctx: Ctx,
+  job: ContactJob,
+  from: number,
+  work: (tx: Ctx, result: JsonValue) => Promise<Progress>,
+): Promise<Progress> {
+  return ctx.atomically(async (tx) => {
+    const [held] = await tx.sql(holdJob, [job.projectId, job.id, from])
+    if (!held) throw new JobLost('Another worker goes on with this job.')
+    const to = await work(tx, held.result)
+    const percent = job.total === 0 ? 0 : Math.min(99, Math.floor((to.position / job.total) * 100))
+    await tx.sql(advanceJob, [
+      ...[job.projectId, job.id, to.position, percent, JSON.stringify(to.result), to.lastContact],
+    ])
+    return to
+  })
 }
 
 /** A reason to give a job up that its owner can do something about. */
@@ -109,21 +123,19 @@ export async function runJob(
   if (count === 0) return
   const failedReason = await work(ctx, await getJob(ctx, id)).then(
     () => null,
-    (error: unknown) => reasonOf(ctx, error),
+    (error: unknown) => reasonOf(ctx, id, error),
   )
-  if (failedReason === LOST) return
   const state = failedReason === null ? 'completed' : 'failed'
   await ctx.sql(endJob, [projectId, id, state, failedReason, ctx.now()])
 }
 
-const LOST = Symbol('lost')
-
-function reasonOf(ctx: Ctx, error: unknown): string | typeof LOST {
-  if (error instanceof JobLost) return LOST
+async function reasonOf(ctx: Ctx, id: string, error: unknown): Promise<string | null> {
+  // Of a cancelled job the end has been noted. One that is still active must not be taken for done.
+  if (error instanceof JobLost && (await getJob(ctx, id)).state !== 'active') return null
+  if (error instanceof JobLost || isDatabaseUnavailable(error)) throw error
   if (error instanceof JobRefused) return error.message
   // Such as a filter whose segment has been deleted since.
   if (error instanceof AppError) return textOf(error)
-  if (isDatabaseUnavailable(error)) throw error
   ctx.log.error({ err: error, requestId: ctx.requestId }, 'import or bulk job failed')
   return `Something went wrong on our side; the log has it under ${ctx.requestId}.`
 }

@@ -1,4 +1,4 @@
-import { AudienceUser } from '../../graphql/audience-user.ts'
+import { AudienceUsage } from '../../graphql/audience-usage.ts'
 import { builder } from '../../graphql/builder.ts'
 import { get, remove } from '../../graphql/rest-route.ts'
 import { FIELD_TYPES } from './custom-fields.rules.ts'
@@ -82,13 +82,8 @@ builder.queryField('contactFieldValues', (t) =>
 
 const FieldUsageRef = builder.objectRef<FieldUsage>('ContactFieldUsage').implement({
   description: 'Where a custom field is used.',
+  interfaces: [AudienceUsage],
   fields: (t) => ({
-    usedInSegments: t.expose('usedInSegments', { type: [AudienceUser] }),
-    usedInCampaigns: t.expose('usedInCampaigns', {
-      type: [AudienceUser],
-      description: 'Those that are not yet sent or cancelled.',
-    }),
-    usedInWorkflows: t.expose('usedInWorkflows', { type: [AudienceUser] }),
     contactCount: t.exposeInt('contactCount', {
       description: 'Contacts that have the field; of more than 5,000 contacts an estimate from a sample.',
     }),

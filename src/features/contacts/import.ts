@@ -14,7 +14,6 @@ import {
   addOutcomes,
   byAddress,
   type FailedRow,
-  type ImportResult,
   type LastWords,
   type Person,
   readResult,
@@ -57,7 +56,6 @@ export async function runImport(ctx: Ctx, job: ContactJob): Promise<void> {
     columns,
     lastWords,
     position: job.position,
-    result: { ...readResult(job.result), totalRows: total },
     noted: new Set(),
   }
   const records: CsvRecord[] = []
@@ -74,7 +72,6 @@ type Run = {
   columns: Columns
   lastWords: LastWords
   position: number
-  result: ImportResult
   /** Fields whose names are on record. */
   noted: Set<string>
 }
@@ -135,15 +132,13 @@ async function commitChunk(
   failed: FailedRow[],
 ): Promise<void> {
   const people = byAddress(valid).map((person) => withLastWord(person, run.lastWords))
-  const position = run.position + rows
-  const result = await ctx.atomically(async (tx) => {
+  await advance(ctx, run.job, run.position, async (tx, result) => {
     const outcomes = await upsertAll(tx, people)
-    const next = addOutcomes(withFailures(run.result, failed), people, outcomes)
-    await advance(tx, run.job, run.position, { position, result: next, lastContact: null })
-    return next
+    const before = { ...readResult(result), totalRows: run.job.total }
+    const next = addOutcomes(withFailures(before, failed), people, outcomes)
+    return { position: run.position + rows, result: next, lastContact: null }
   })
-  run.position = position
-  run.result = result
+  run.position += rows
   await noteFields(ctx, run, people)
 }
 

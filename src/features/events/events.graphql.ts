@@ -1,4 +1,4 @@
-import { AudienceUser } from '../../graphql/audience-user.ts'
+import { AudienceUsage } from '../../graphql/audience-usage.ts'
 import { builder } from '../../graphql/builder.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { relatedPages } from '../../graphql/related-pages.ts'
@@ -118,13 +118,8 @@ builder.queryField('eventNames', (t) =>
 
 const EventUsageRef = builder.objectRef<EventUsage>('EventUsage').implement({
   description: 'Where an event is used.',
+  interfaces: [AudienceUsage],
   fields: (t) => ({
-    usedInSegments: t.expose('usedInSegments', { type: [AudienceUser] }),
-    usedInCampaigns: t.expose('usedInCampaigns', {
-      type: [AudienceUser],
-      description: 'Those that are not yet sent or cancelled.',
-    }),
-    usedInWorkflows: t.expose('usedInWorkflows', { type: [AudienceUser] }),
     totalCount: t.exposeInt('totalCount'),
     uniqueContacts: t.exposeInt('uniqueContacts', {
       description: 'How many contacts it happened to; of more than 100,000 events an estimate.',

@@ -85,9 +85,8 @@ const RECORD = `
 /** Members $3 that leave: with `departing` (id), contacts that are held until the end and so cannot be deleted. */
 const DEPARTED = `
     departed as (
-      delete from segment_members m using departing
-      where m.project_id = $1::uuid and m.segment_id = $2::uuid and m.contact_id = departing.id
-      returning m.contact_id
+      delete from segment_members where project_id = $1::uuid and segment_id = $2::uuid
+        and contact_id = any(array(select id from departing)) returning contact_id
     )`
 
 const ENTERED = `
@@ -101,8 +100,7 @@ const ENTERED = `
 export type Scope = 'each' | 'between'
 
 const CANDIDATES: Record<Scope, (id: string) => string> = {
-  // A list is looked up by the keys, whatever the planner expects of it.
-  each: (id) => `${id} in (select unnest($3::uuid[]))`,
+  each: (id) => `${id} = any($3::uuid[])`,
   between: (id) => `${id} > ($3::uuid[])[1] and ${id} <= ($3::uuid[])[2]`,
 }
 
@@ -110,6 +108,7 @@ const CANDIDATES: Record<Scope, (id: string) => string> = {
  * Brings the members of a segment in line with its condition, as far as the contacts $3 are concerned: those with
  * these ids or, `between`, those after the first and up to the second. The segment is locked, so that each entry
  * and each exit is recorded once. Contacts that move are held until the end: nobody deletes them meanwhile.
+ * They are arrays, not joins, so that each is looked up by its key, however few the planner expects.
  */
 export const moveMembers = (condition: Predicate, scope: Scope): Statement<Moved> =>
   unpreparedStatement(`
@@ -122,14 +121,12 @@ export const moveMembers = (condition: Predicate, scope: Scope): Statement<Moved
       where m.project_id = $1::uuid and m.segment_id = $2::uuid and ${CANDIDATES[scope]('m.contact_id')}
     ),
     entering as materialized (
-      select c.id from contacts c
-      join (select id from matching except select id from member) lacking on lacking.id = c.id
-      where c.project_id = $1::uuid order by c.id for key share of c
+      select id from contacts where project_id = $1::uuid
+        and id = any(array(select id from matching except select id from member)) order by id for key share
     ),
     departing as materialized (
-      select c.id from contacts c
-      join (select id from member except select id from matching) surplus on surplus.id = c.id
-      where c.project_id = $1::uuid order by c.id for key share of c
+      select id from contacts where project_id = $1::uuid
+        and id = any(array(select id from member except select id from matching)) order by id for key share
     ),${ENTERED},${DEPARTED},${RECORD}`)
 
 /** Puts the contacts $3 on the list of a STATIC segment. */

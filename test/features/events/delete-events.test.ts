@@ -45,11 +45,11 @@ const start = () => startService({ ROLES: 'http' })
 scenario('DELETE /events/:eventName', start, (test) => {
   test('deletes every event of the name, counted or not, and nothing else', async (service) => {
     const [project, other] = [await service.newProject(), await service.newProject()]
-    for (const of of [project, other]) {
-      await happened(service, 'e', 4, of, 2 * MINUTE)
-      await happened(service, 'E', 2, of)
-      await fold(service, of)
-      await happened(service, 'e', 3, of)
+    for (const one of [project, other]) {
+      await happened(service, 'e', 4, one, 2 * MINUTE)
+      await happened(service, 'E', 2, one)
+      await fold(service, one)
+      await happened(service, 'e', 3, one)
     }
     assert.equal(await shown(service, 'e', project), often(7))
     assert.equal(await remove(service, 'e', project), { deletedCount: 7 })
