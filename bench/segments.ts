@@ -42,7 +42,10 @@ export async function benchSegments(database: BenchDatabase): Promise<SegmentRes
   try {
     // What an earlier run in a kept directory may have left.
     await client.query('delete from segments where project_id = $1', [database.project.id])
-    await setScores(bench, 1)
+    await client.query(
+      `update contacts set data = data || '{"score": 1}' where project_id = $1 and (data ->> 'score')::int < 0`,
+      [database.project.id],
+    )
     const id = await newSegment(bench)
     const first = await compute(bench, id)
     await setScores(bench, -1)

@@ -71,7 +71,7 @@ scenario('Routes', startService, (test) => {
       ['GET', '/v1/track', 'POST, OPTIONS'],
       ['DELETE', '/v1/send', 'POST, OPTIONS'],
       ['PATCH', '/health/live', 'GET, HEAD, OPTIONS'],
-      ['PUT', '/templates/x', 'GET, HEAD, OPTIONS'],
+      ['PUT', '/templates/x', 'GET, PATCH, DELETE, HEAD, OPTIONS'],
       ['POST', '/domains/x', 'DELETE, OPTIONS'],
       ['PUT', '/graphql', 'GET, POST, HEAD, OPTIONS'],
     ] as const) {

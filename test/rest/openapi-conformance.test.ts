@@ -66,7 +66,7 @@ const keyFor = (described: Described, project: Project): string =>
 function request(
   service: Service,
   described: Described,
-  { params = {}, body, headers = {} }: Case,
+  { params = {}, body, headers = {}, query = '' }: Case,
   options: CallOptions & { query?: string } = {},
 ): Promise<Answer> {
   const path = described.path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => {
@@ -74,7 +74,7 @@ function request(
     if (value === undefined) throw new Error(`${described.operation.operationId}: the case lacks ${name}`)
     return value
   })
-  return service.call(described.method, `${path}${options.query ?? ''}`, {
+  return service.call(described.method, `${path}${options.query ?? query}`, {
     key: keyFor(described, service.project),
     ...(body !== undefined && { body }),
     ...options,

@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { usedInSegment } from '../features/events/event-support.ts'
 import { usedInStep } from '../features/templates/template-support.ts'
 import { IMAGES } from '../support/images.ts'
 import type { CallOptions, Service } from '../support/service.ts'
 
 /** What a request needs beside the operation's method, path and key. */
-export type Case = Pick<CallOptions, 'body' | 'headers'> & { params?: Record<string, string> }
+export type Case = Pick<CallOptions, 'body' | 'headers'> & {
+  params?: Record<string, string>
+  query?: string
+}
 
 type MakeCase = (service: Service) => Promise<Case> | Case
 
@@ -70,6 +74,34 @@ async function made(service: Service, path: string, body: unknown): Promise<{ id
   return { id: answer.body.id }
 }
 
+const PRO = {
+  logic: 'AND',
+  groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value: 'pro' }] }],
+}
+
+const madeSegment = async (service: Service, more: object = {}) => ({
+  params: await made(service, '/segments', { name: 'Pro', condition: PRO, ...more }),
+})
+
+const madeList = (service: Service) => madeSegment(service, { type: 'STATIC' })
+
+const members = () => ({ emails: [newPerson().email, 'nobody@example.org'] })
+
+/** An event of a new contact, with a name of its own. */
+async function newEvent(service: Service): Promise<{ name: string; contactId: string }> {
+  const [{ id: contactId }, name] = [await made(service, '/contacts', newPerson()), randomUUID()]
+  const body = { name, contactId, data: { plan: 'pro' } }
+  await service.call('POST', '/events/track', { key: service.project.secret, body })
+  return { name, contactId }
+}
+
+/** The name of an event that a segment refers to. */
+async function usedEvent(service: Service): Promise<string> {
+  const { name } = await newEvent(service)
+  await usedInSegment(service, name, service.project)
+  return name
+}
+
 /**
  * For every operation a request that succeeds, however often it is made; where it can succeed in another way, one
  * more under its name and that status.
@@ -123,6 +155,28 @@ export const SUCCEEDING: Record<string, MakeCase> = {
   addDomain: () => ({ body: newDomain() }),
   deleteDomain: async (service) => ({ params: await made(service, '/domains', newDomain()) }),
   domains: ({ project }) => ({ params: { projectId: project.id } }),
+  segments: async (service) => {
+    await madeSegment(service)
+    return {}
+  },
+  segment: (service) => madeSegment(service),
+  segmentContacts: async (service) => {
+    await made(service, '/contacts', newPerson())
+    return madeSegment(service)
+  },
+  createSegment: () => ({ body: { name: 'Pro', description: 'They pay.', condition: PRO } }),
+  updateSegment: async (service) => ({
+    ...(await madeSegment(service)),
+    body: { description: null, condition: PRO, trackMembership: true },
+  }),
+  deleteSegment: (service) => madeSegment(service),
+  addSegmentMembers: async (service) => ({
+    ...(await madeList(service)),
+    body: { ...members(), createMissing: true },
+  }),
+  removeSegmentMembers: async (service) => ({ ...(await madeList(service)), body: members() }),
+  computeSegment: (service) => madeSegment(service, { trackMembership: true }),
+  refreshSegment: (service) => madeSegment(service),
   createTemplate: (service) => ({ body: template(service) }),
   template: async (service) => ({ params: await made(service, '/templates', template(service)) }),
   templates: () => ({}),
@@ -136,6 +190,25 @@ export const SUCCEEDING: Record<string, MakeCase> = {
     const { id } = await made(service, '/templates', template(service))
     await usedInStep(service, id)
     return { params: { id } }
+  },
+  events: async (service) => {
+    await newEvent(service)
+    return {}
+  },
+  contactEvents: async (service) => ({ params: { contactId: (await newEvent(service)).contactId } }),
+  eventStats: async (service) => {
+    await newEvent(service)
+    return {}
+  },
+  eventNames: async (service) => {
+    await newEvent(service)
+    return {}
+  },
+  eventUsage: async (service) => ({ params: { eventName: await usedEvent(service) } }),
+  deleteEvents: async (service) => ({ params: { eventName: (await newEvent(service)).name } }),
+  trackContactEvent: async (service) => {
+    const { id } = await made(service, '/contacts', newPerson())
+    return { body: { name: 'signed_up', contactId: id, data: { plan: 'pro' } } }
   },
   sendEmail: (service) => ({ body: message(service) }),
   emailVerification: () => ({ body: { email: 'ada@example.org' } }),
@@ -162,6 +235,40 @@ export const FAILING: Record<string, MakeCase> = {
     return { body }
   },
   'deleteDomain 404 DOMAIN_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'segment 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'segmentContacts 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'createSegment 400 short': () => ({ body: { name: 'Everybody' } }),
+  'updateSegment 400 short': async (service) => ({
+    ...(await madeSegment(service)),
+    body: { condition: 'everybody' },
+  }),
+  'updateSegment 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY }, body: {} }),
+  'deleteSegment 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'deleteSegment 409 CONFLICT': async (service) => {
+    const { params } = await madeSegment(service)
+    const filter = { field: `segment.${params.id}`, operator: 'memberOfSegment' }
+    await madeSegment(service, { condition: { logic: 'AND', groups: [{ filters: [filter] }] } })
+    return { params }
+  },
+  'addSegmentMembers 400 BAD_REQUEST': async (service) => ({
+    ...(await madeSegment(service)),
+    body: members(),
+  }),
+  'addSegmentMembers 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY }, body: members() }),
+  'removeSegmentMembers 400 BAD_REQUEST': async (service) => ({
+    ...(await madeSegment(service)),
+    body: members(),
+  }),
+  'removeSegmentMembers 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY }, body: members() }),
+  'computeSegment 400 BAD_REQUEST': (service) => madeSegment(service),
+  'computeSegment 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'refreshSegment 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'contactEvents 404 CONTACT_NOT_FOUND': () => ({ params: { contactId: NOBODY } }),
+  'eventStats 400 BAD_REQUEST': () => ({ query: '?startDate=2026-03-05&endDate=2026-03-04' }),
+  'eventUsage 400 BAD_REQUEST': () => ({ params: { eventName: 'e'.repeat(256) } }),
+  'deleteEvents 409 CONFLICT': async (service) => ({ params: { eventName: await usedEvent(service) } }),
+  'deleteEvents 422 VALIDATION_ERROR': () => ({ params: { eventName: 'email.sent' } }),
+  'trackContactEvent 404 CONTACT_NOT_FOUND': () => ({ body: { name: 'signed_up', contactId: NOBODY } }),
   'template 404 TEMPLATE_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'updateTemplate 404 TEMPLATE_NOT_FOUND': () => ({ params: { id: NOBODY }, body: {} }),
   'updateTemplate 403 INTERNAL_SERVER_ERROR': async (service) => ({

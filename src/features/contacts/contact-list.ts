@@ -44,7 +44,11 @@ export async function listContacts(ctx: Ctx, request: ContactListRequest): Promi
     limit + 1,
   )
   const page = pageFrom(await ctx.sql(statement, values), limit, (last) => cursorAfter(order, last[column]))
-  return { ...page, countTotal: async () => (after === null ? countContacts(ctx, conditions) : 0) }
+  const countTotal = async () => {
+    if (after !== null) return 0
+    return page.hasMore ? countContacts(ctx, conditions) : page.data.length
+  }
+  return { ...page, countTotal }
 }
 
 async function conditionsOf(

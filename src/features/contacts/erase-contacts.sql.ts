@@ -27,6 +27,38 @@ export const awaitDeletions: Statement<object> = statement(
   `select pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`,
 )
 
+/**
+ * Keeps the events of project $1 from being counted until the commit. A statement of its own, and first: what
+ * takes events out of the counts must see what was counted while it waited.
+ */
+export const lockEventCounts: Statement<object> = statement(
+  'lock-event-counts',
+  `insert into event_folds as f (project_id, first_open)
+   values ($1::uuid, '00000000-0000-0000-0000-000000000000')
+   on conflict (project_id) do update set first_open = f.first_open`,
+)
+
+/**
+ * Takes the events of the contacts $2 of project $1 out of the counts by name and day, as far as they are in them.
+ * Index: events_project_id_contact_id_id_idx.
+ */
+export const uncountEvents: Statement<object> = statement(
+  'uncount-events-of-contacts',
+  `with gone as (
+     select e.name, (e.created_at at time zone 'UTC')::date as day, count(*)::int as count from events e
+     where e.project_id = $1::uuid and e.contact_id = any($2::uuid[])
+       and e.id < (select first_open from event_folds where project_id = $1::uuid)
+     group by 1, 2
+   ),
+   days as (
+     update event_counts c set count = c.count - gone.count from gone
+     where c.project_id = $1::uuid and c.name = gone.name and c.day = gone.day
+   )
+   update event_names n set count = n.count - gone.count
+   from (select name, sum(count)::int as count from gone group by name) gone
+   where n.project_id = $1::uuid and n.name = gone.name`,
+)
+
 /** Takes the addresses $2 out of the row errors of imports of project $1, which are few. */
 export const forgetInJobs: Statement<object> = statement(
   'forget-in-jobs',

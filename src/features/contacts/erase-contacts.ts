@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import type { JobQueue } from '../../queue/define-job.ts'
-import { uncountEventsOf } from '../events/event-counts.ts'
 import {
   awaitDeletions,
   deleteContacts,
@@ -9,6 +8,8 @@ import {
   eraseAnswers,
   eraseFiles,
   forgetInJobs,
+  lockEventCounts,
+  uncountEvents,
 } from './erase-contacts.sql.ts'
 
 /** Follows deletions of contacts; one job that waits does the work for all of them. */
@@ -27,7 +28,8 @@ export const eraseTraces: JobQueue<{ projectId: string }> = {
 export async function eraseContacts(ctx: Ctx, ids: string[]): Promise<string[]> {
   const projectId = projectIdOf(ctx)
   return ctx.atomically(async (tx) => {
-    await uncountEventsOf(tx, ids)
+    await tx.sql(lockEventCounts, [projectId])
+    await tx.sql(uncountEvents, [projectId, ids])
     const deleted = await tx.sql(deleteContacts, [projectId, ids])
     if (deleted.length === 0) return []
     await tx.sql(forgetInJobs, [projectId, deleted.map(({ email }) => email)])

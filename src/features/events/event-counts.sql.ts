@@ -155,27 +155,6 @@ export const estimatedContacts: Statement<NameCount> = statement(
    group by name`,
 )
 
-/**
- * Takes the events of the contacts $2 of project $1 out of the counts, as far as they are in them. The fold is
- * locked. Index: events_project_id_contact_id_id_idx.
- */
-export const uncountContacts: Statement<object> = statement(
-  'uncount-events-of-contacts',
-  `with gone as (
-     select e.name, (e.created_at at time zone 'UTC')::date as day, count(*)::int as count from events e
-     where e.project_id = $1::uuid and e.contact_id = any($2::uuid[])
-       and e.id < (select first_open from event_folds where project_id = $1::uuid)
-     group by 1, 2
-   ),
-   days as (
-     update event_counts c set count = c.count - gone.count from gone
-     where c.project_id = $1::uuid and c.name = gone.name and c.day = gone.day
-   )
-   update event_names n set count = n.count - gone.count
-   from (select name, sum(count)::int as count from gone group by name) gone
-   where n.project_id = $1::uuid and n.name = gone.name`,
-)
-
 /** The id of the last event of project $1 and name $2. */
 export const newestEvent: Statement<{ id: string }> = statement(
   'newest-event',

@@ -1,14 +1,6 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
-import {
-  eventTotal,
-  firstOpen,
-  foldEvents,
-  idAfter,
-  lockFold,
-  projectsToFold,
-  uncountContacts,
-} from './event-counts.sql.ts'
+import { eventTotal, firstOpen, foldEvents, idAfter, lockFold, projectsToFold } from './event-counts.sql.ts'
 
 /**
  * Events younger than this are not yet counted: a statement that has made an id a while ago may not have been
@@ -58,10 +50,4 @@ export async function countEventsOf(ctx: Ctx, name: string | null): Promise<numb
 export async function lockCounts(tx: Ctx): Promise<string | undefined> {
   const [fold] = await tx.sql(lockFold, [projectIdOf(tx)])
   return fold?.firstOpen
-}
-
-/** Takes the events of contacts out of the counts, in the transaction that goes on to delete them. */
-export async function uncountEventsOf(tx: Ctx, contactIds: string[]): Promise<void> {
-  await lockCounts(tx)
-  await tx.sql(uncountContacts, [projectIdOf(tx), contactIds])
 }

@@ -55,10 +55,12 @@ export async function listEvents(ctx: Ctx, request: EventListRequest): Promise<E
   const before = key ? { id: key, time: timeOfId(key) } : null
   const { statement, values } = eventPage(projectIdOf(ctx), { name, contactId }, before, limit + 1)
   const rows = await ctx.sql(statement, values)
-  return {
-    ...pageFrom(rows, limit, ({ id }) => cursorAfter(ORDER, id)),
-    countTotal: async () => (before ? 0 : countEvents(ctx, name, contactId)),
+  const page = pageFrom(rows, limit, ({ id }) => cursorAfter(ORDER, id))
+  const countTotal = async () => {
+    if (before) return 0
+    return page.hasMore ? countEvents(ctx, name, contactId) : page.data.length
   }
+  return { ...page, countTotal }
 }
 
 async function countEvents(ctx: Ctx, name: string | null, contactId: string | null): Promise<number> {

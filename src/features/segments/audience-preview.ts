@@ -6,6 +6,7 @@ import { type Explanation, explainTree } from '../../audience/match.rules.ts'
 import { parseTree } from '../../audience/parse.ts'
 import type { FilterTree } from '../../audience/tree.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { notFound } from '../../errors.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
 import { jsonObject, messageType, optional } from '../../lib/fields.ts'
 import { isId } from '../../lib/ids.ts'
@@ -81,7 +82,7 @@ export async function explainMembership(
   { contactId, segmentId }: { contactId: string; segmentId: string },
 ): Promise<Membership> {
   const segment = await getSegment(ctx, segmentId)
-  if (!isId(contactId)) throw contactNotFound()
+  if (!isId(contactId)) throw notFound('The contact')
   const isDynamic = segment.type === 'DYNAMIC'
   const audience = isDynamic
     ? await audienceOf(ctx, segment)

@@ -53,14 +53,16 @@ async function questionOf(ctx: Ctx, segment: Segment): Promise<string> {
 
 /** Counts the members, and notes how long all took unless something else is asked for by now. */
 async function finish(ctx: Ctx, segment: Segment, asked: string, began: Date): Promise<number> {
-  const { projectId, id, updatedAt } = segment
+  const { projectId, id, updatedAt, computedAt } = segment
   return ctx.atomically(async (tx) => {
     await tx.sql(lockSegment, [projectId, id])
     const now = tx.now()
     const [stored] = await tx.sql(countStored, [projectId, id, now])
     const current = await tx.db.segment.findUnique({ where: { projectId_id: { projectId, id } } })
-    const isSame = current?.updatedAt.getTime() === updatedAt.getTime() && current.trackMembership
-    if (isSame && (await questionOf(tx, current)) === asked) {
+    const isSame =
+      current?.updatedAt.getTime() === updatedAt.getTime() &&
+      current.computedAt?.getTime() === computedAt?.getTime()
+    if (isSame && current.trackMembership && (await questionOf(tx, current)) === asked) {
       const computeMs = now.getTime() - began.getTime()
       await tx.db.segment.updateMany({ where: { projectId, id }, data: { computedAt: began, computeMs } })
     }

@@ -8,19 +8,18 @@ export const lockSegment: Statement<{ id: string }> = statement(
 )
 
 /**
- * Takes changes of contacts of project $1 that nobody else has taken, $2 at most, and says whose they are. Several
- * changes of a contact are one.
+ * Takes changes of contacts of project $1 that nobody else has taken, $2 at most, and says whose they are, and how
+ * many of each contact.
  */
-export const takeChanges: Statement<{ contactId: string }> = statement(
+export const takeChanges: Statement<{ contactId: string; changes: number }> = statement(
   'take-contact-changes',
   `with taken as (
-     delete from contact_changes c using (
+     delete from contact_changes where project_id = $1::uuid and id = any(array(
        select id from contact_changes where project_id = $1::uuid order by id limit $2::int
        for update skip locked
-     ) oldest
-     where c.project_id = $1::uuid and c.id = oldest.id returning c.contact_id
+     )) returning contact_id
    )
-   select distinct contact_id as "contactId" from taken`,
+   select contact_id as "contactId", count(*)::int as changes from taken group by contact_id`,
 )
 
 /** Projects with changes of contacts that no segment has followed yet. */

@@ -11,6 +11,7 @@ const AFTER_FAILURE_MS = 5_000
 /** Changes of one commit. */
 const BATCH = 2_000
 const SMALLEST_BATCH = 32
+const BATCHES_OF_A_TURN = 10
 
 /**
  * Has tracked segments follow the changes of contacts, for as long as it runs. Any number of processes may do so:
@@ -53,22 +54,37 @@ export class SegmentFollower {
 
 /**
  * Follows all changes that there are now. What fails does not keep the rest: the first error is thrown when all
- * else has been followed.
+ * else has been followed. Projects take turns, so that none waits for one that changes all the time.
  */
 export async function followChanges(ctx: Ctx, signal?: AbortSignal): Promise<void> {
   const errors: unknown[] = []
-  for (const { projectId } of await ctx.sql(changedProjects)) {
-    await followProject(forProject(ctx, projectId), errors, signal).catch((error) => errors.push(error))
+  const [failed, broken] = [new Set<string>(), new Set<string>()]
+  for (let more = true; more && !signal?.aborted; ) {
+    more = false
+    for (const { projectId } of await ctx.sql(changedProjects)) {
+      if (failed.has(projectId)) continue
+      try {
+        more = (await followTurn(forProject(ctx, projectId), broken, errors, signal)) || more
+      } catch (error) {
+        failed.add(projectId)
+        errors.push(error)
+      }
+    }
   }
   if (errors.length > 0) throw errors[0]
 }
 
-async function followProject(ctx: Ctx, errors: unknown[], signal?: AbortSignal): Promise<void> {
-  const broken = new Set<string>()
+/** Some batches of one project. Whether there may be more. */
+async function followTurn(
+  ctx: Ctx,
+  broken: Set<string>,
+  errors: unknown[],
+  signal?: AbortSignal,
+): Promise<boolean> {
   let size = BATCH
-  for (let taken = 1; taken > 0 && !signal?.aborted; ) {
+  for (let batches = 0; batches < BATCHES_OF_A_TURN && !signal?.aborted; batches += 1) {
     try {
-      taken = await followBatch(ctx, size, broken)
+      if (!(await followBatch(ctx, size, broken))) return false
     } catch (error) {
       if (error instanceof BrokenSegment) {
         errors.push(error)
@@ -79,6 +95,7 @@ async function followProject(ctx: Ctx, errors: unknown[], signal?: AbortSignal):
       } else throw error
     }
   }
+  return true
 }
 
 /** A segment that cannot be evaluated, whatever the state of the database is. */
@@ -93,13 +110,17 @@ class BrokenSegment extends Error {
 
 /**
  * Takes some changes and evaluates the tracked segments for their contacts, in one commit. Those that are known
- * to be broken miss the changes; they are computed once they can be.
+ * to be broken miss the changes; they are computed once they can be. Returns whether there is more to do at once:
+ * the batch was full, or members have moved, which other segments may ask for. What else comes in is left to
+ * gather, so that many changes are few evaluations.
  */
-async function followBatch(ctx: Ctx, size: number, broken: Set<string>): Promise<number> {
+async function followBatch(ctx: Ctx, size: number, broken: Set<string>): Promise<boolean> {
   const projectId = projectIdOf(ctx)
   return ctx.atomically(async (tx) => {
-    const contactIds = (await tx.sql(takeChanges, [projectId, size])).map(({ contactId }) => contactId)
-    if (contactIds.length === 0) return 0
+    const taken = await tx.sql(takeChanges, [projectId, size])
+    if (taken.length === 0) return false
+    const contactIds = taken.map(({ contactId }) => contactId)
+    let moved = 0
     for (const { id } of await tx.db.segment.findMany({
       where: { projectId, type: 'DYNAMIC', trackMembership: true },
       select: { id: true },
@@ -108,22 +129,24 @@ async function followBatch(ctx: Ctx, size: number, broken: Set<string>): Promise
       if (broken.has(id)) {
         await tx.db.segment.updateMany({ where: { projectId, id }, data: { computedAt: null } })
       } else {
-        await followInto(tx, id, contactIds)
+        moved += await followInto(tx, id, contactIds)
       }
     }
-    return contactIds.length
+    return moved > 0 || taken.reduce((sum, { changes }) => sum + changes, 0) === size
   })
 }
 
-async function followInto(tx: Ctx, id: string, contactIds: string[]): Promise<void> {
+/** Returns how many members have moved. */
+async function followInto(tx: Ctx, id: string, contactIds: string[]): Promise<number> {
   const projectId = projectIdOf(tx)
   const [locked] = await tx.sql(lockSegment, [projectId, id])
-  if (!locked) return
+  if (!locked) return 0
   // Read under the lock, with what was committed while it waited.
   const segment = await tx.db.segment.findUnique({ where: { projectId_id: { projectId, id } } })
-  if (!segment?.trackMembership) return
+  if (!segment?.trackMembership) return 0
   try {
-    await evaluate(tx, segment, 'each', contactIds)
+    const { entered, departed } = await evaluate(tx, segment, 'each', contactIds)
+    return entered + departed
   } catch (error) {
     throw isDatabaseUnavailable(error) ? error : new BrokenSegment(id, error)
   }

@@ -5,7 +5,7 @@ import { deleteEventsOf } from '../../../src/features/events/delete-events.ts'
 import { HOUR, SECOND } from '../../support/clock.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService } from '../../support/service.ts'
-import { assertCounts, countsAgree, newAudience, openTransaction } from './event-counts-support.ts'
+import { assertCounts, countsAgree, newAudience, whileOpen } from './event-counts-support.ts'
 import { DAY, eventRows, fold, newContacts, record } from './event-support.ts'
 
 const PEOPLE = 4
@@ -91,14 +91,15 @@ async function run(world: World, step: Step): Promise<void> {
       await deleteEventsOf(ctx, named(step.name))
       return
     case 'hold': {
-      const late = await openTransaction(service)
       const happened = { name: named(step.name), contactId: witness, at: service.clock.now() }
-      await late.query(...eventRows([happened], project))
-      service.clock.advance(step.seconds * SECOND)
-      await run(world, { do: 'fold' })
-      if (step.meanwhile === 'delete') await run(world, { do: 'delete', name: step.name })
-      if (step.meanwhile === 'erase') await run(world, { do: 'erase', who: [0] })
-      return late.commit()
+      return whileOpen(service, async (late) => {
+        await late.query(...eventRows([happened], project))
+        service.clock.advance(step.seconds * SECOND)
+        await run(world, { do: 'fold' })
+        if (step.meanwhile === 'delete') await run(world, { do: 'delete', name: step.name })
+        if (step.meanwhile === 'erase') await run(world, { do: 'erase', who: [0] })
+        await late.commit()
+      })
     }
   }
 }

@@ -10,19 +10,27 @@ export async function newAudience(service: Service, size = 3) {
   return { project, person: (index: number): string => people[index % size] ?? people[0] }
 }
 
-/** A transaction that stays open until it is committed. */
-export async function openTransaction({ databaseUrl }: Service) {
+export type OpenTransaction = {
+  query: (text: string, values: unknown[]) => Promise<void>
+  commit: () => Promise<void>
+}
+
+/** Runs the work beside a transaction that stays open until the work commits it. */
+export async function whileOpen({ databaseUrl }: Service, work: (open: OpenTransaction) => Promise<void>) {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
-  await client.query('begin')
-  return {
-    query: async (text: string, values: unknown[]) => {
-      await client.query(text, values)
-    },
-    commit: async () => {
-      await client.query('commit')
-      await client.end()
-    },
+  try {
+    await client.query('begin')
+    await work({
+      query: async (text, values) => {
+        await client.query(text, values)
+      },
+      commit: async () => {
+        await client.query('commit')
+      },
+    })
+  } finally {
+    await client.end()
   }
 }
 

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { eraseContacts } from '../../../src/features/contacts/erase-contacts.ts'
 import { countEvents } from '../../../src/features/events/count-events.job.ts'
+import { countsByName, eventTotal } from '../../../src/features/events/event-counts.sql.ts'
+import { firstOpenEvent } from '../../../src/features/events/event-counts.ts'
 import { newId } from '../../../src/lib/ids.ts'
 import { MINUTE, SECOND } from '../../support/clock.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Project, type Service, startService } from '../../support/service.ts'
-import { whileHeld } from '../../support/while-held.ts'
-import { assertCounts, countsAgree, newAudience, openTransaction } from './event-counts-support.ts'
+import { type Project, type Service, startService, until } from '../../support/service.ts'
+import { assertCounts, countsAgree, newAudience, whileOpen } from './event-counts-support.ts'
 import { eventRows, fold, newContacts, record } from './event-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
@@ -60,16 +61,31 @@ scenario('Events that are counted', start, (test) => {
     }
   })
 
+  test('are not counted twice when the counting goes on while somebody asks', async (service) => {
+    const { project, person } = await newAudience(service)
+    const at = service.clock.now()
+    await record(service, [{ name: 'e', contactId: person(0), at }], project)
+    const ctx = service.ctx(project.id)
+    const before = await firstOpenEvent(ctx)
+    service.clock.advance(MINUTE)
+    await fold(service, project)
+    assert.equal(await ctx.sql(eventTotal, [project.id, before, 'e']), [{ count: 1 }])
+    const range = { from: new Date(0), to: service.clock.now(), days: null, rest: [] }
+    const { statement, values } = countsByName(project.id, before, range, { limit: 9, looked: 9 })
+    assert.equal(await ctx.sql(statement, values), [], 'what is left is in the counts')
+  })
+
   test('are not lost when their statement commits 30 seconds later', async (service) => {
     const { project, person } = await newAudience(service)
     const at = service.clock.now()
     const late = { name: 'late', contactId: person(0), at, id: newId(new Date(at.getTime())) }
-    const transaction = await openTransaction(service)
-    await transaction.query(...eventRows([late], project))
-    service.clock.advance(30 * SECOND)
-    await record(service, [{ name: 'early', contactId: person(0), at: service.clock.now() }], project)
-    await fold(service, project)
-    await transaction.commit()
+    await whileOpen(service, async (transaction) => {
+      await transaction.query(...eventRows([late], project))
+      service.clock.advance(30 * SECOND)
+      await record(service, [{ name: 'early', contactId: person(0), at: service.clock.now() }], project)
+      await fold(service, project)
+      await transaction.commit()
+    })
     await assertCounts(service, project)
     for (const moment of [10, 10, 30]) {
       service.clock.advance(moment * SECOND)
@@ -153,12 +169,14 @@ scenario('Contacts that are deleted while events are counted', start, (test) => 
         fold: () => fold(service, project),
         erase: () => eraseContacts(ctx, [person(0), person(1)]),
       }
-      const [first, second] = order
-      await whileHeld(service, HOLD_FOLD, [project.id], async () => {
-        const one = work[first]()
-        while ((await waiting(service)) < 1) await new Promise((resolve) => setTimeout(resolve, 5))
-        const other = work[second]()
-        await Promise.all([one, other])
+      await whileOpen(service, async (held) => {
+        await held.query(HOLD_FOLD, [project.id])
+        const first = work[order[0]]()
+        await until('the first waits', async () => (await waiting(service)) === 1, 3_000)
+        const second = work[order[1]]()
+        await until('both wait', async () => (await waiting(service)) === 2, 3_000)
+        await held.commit()
+        await Promise.all([first, second])
       })
       await fold(service, project)
       await assertCounts(service, project)
@@ -168,11 +186,17 @@ scenario('Contacts that are deleted while events are counted', start, (test) => 
 
   test('leave right counts when nothing was counted before', async (service) => {
     const { project, person, ctx } = await crowd(service, false)
-    // The deletion has looked at the counts when the counting begins, and goes on when it has ended.
-    await whileHeld(service, 'select from contacts where id = $1 for update', [person(0)], async () => {
+    // The deletion waits for the contact when the counting begins.
+    await whileOpen(service, async (held) => {
+      await held.query('select from contacts where id = $1 for update', [person(0)])
       const erased = eraseContacts(ctx, [person(0)])
-      while ((await waiting(service)) < 1) await new Promise((resolve) => setTimeout(resolve, 5))
-      await Promise.all([erased, fold(service, project)])
+      await until('the deletion waits', async () => (await waiting(service)) === 1)
+      const counted = fold(service, project)
+      await until('the counting waits or has ended', async () =>
+        Promise.race([counted.then(() => true), waiting(service).then((count) => count === 2)]),
+      )
+      await held.commit()
+      await Promise.all([erased, counted])
     })
     await fold(service, project)
     await assertCounts(service, project)

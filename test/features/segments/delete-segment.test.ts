@@ -124,12 +124,15 @@ async function atOnce(
 ): Promise<Answer[]> {
   const lock = 'select from projects where id = $1 for no key update'
   const held = await hold(databaseUrl, lock, [project.id])
-  const answers = []
-  for (const [index, request] of requests.entries()) {
-    answers.push(request())
-    await held.waiters(index + 1)
+  const answers: Promise<Answer>[] = []
+  try {
+    for (const [index, request] of requests.entries()) {
+      answers.push(request())
+      await held.waiters(index + 1)
+    }
+  } finally {
+    await held.release()
   }
-  await held.release()
   return Promise.all(answers)
 }
 

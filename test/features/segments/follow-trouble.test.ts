@@ -64,6 +64,37 @@ scenario('A storm of changes', start, (test) => {
     assert.ok((await evaluations()) - first <= 10)
     assert.is((await moves(service, id)).length, 100)
   })
+
+  test('leaves what comes in meanwhile to gather', async (service) => {
+    const own = await elsewhere(service)
+    const [{ id }, ids] = [await newTracked(own), await manyContacts(own, 2, {})]
+    await change(own, ids.slice(0, 1))
+    const held = await hold(own.databaseUrl, 'select from segments where id = $1 for update', [id])
+    const following = follow(own)
+    await held.waiters(1)
+    await change(own, ids.slice(1))
+    await held.release()
+    await following
+    assert.is(await waiting(own), 1)
+    await follow(own)
+    assert.is(await waiting(own), 0)
+  })
+})
+
+scenario('A project that changes all the time', start, (test) => {
+  test('does not keep others waiting', async (service) => {
+    const other = await elsewhere(service)
+    const [, { id }] = [await newTracked(service), await newTracked(other)]
+    const evaluations = await countEvaluations(service)
+    // 15 batches of one project, which is looked at first.
+    await change(service, await manyContacts(service, 1, {}), 30_000)
+    await contact(other, 'ada', { plan: 'pro' })
+    await follow(service)
+    assert.equal(await moves(other, id), ['ada entry'])
+    const late = await service.sql('select from evaluations where at > (select created_at from events)')
+    assert.ok((await evaluations()) >= 16)
+    assert.ok(late.length >= 5, `${late.length} evaluations came after that of the other project`)
+  })
 })
 
 scenario('Several followers', start, (test) => {
@@ -93,23 +124,24 @@ scenario('Several followers', start, (test) => {
 })
 
 scenario('Trouble', start, (test) => {
-  test('in the middle loses no change', async (service) => {
-    const own = await elsewhere(service)
-    const { id } = await newTracked(own)
+  test('in the middle loses no change, and does not keep other projects', async (service) => {
+    const [own, other] = [await elsewhere(service), await elsewhere(service)]
+    const [{ id }, theirs] = [await newTracked(own), await newTracked(other)]
     await contact(own, 'ada', { plan: 'pro' })
-    const [{ projectId }] = [await segmentOf(own, id)]
-    // Whatever is tried: the segment is locked for longer than a statement may take.
+    await contact(other, 'ada', { plan: 'pro' })
     await own.sql(
       `create function fail() returns trigger language plpgsql as
          $$ begin raise 'away' using errcode = '57P01'; end $$;
-       create trigger fail before insert on segment_members for each row execute function fail()`,
+       create trigger fail before insert on segment_members for each row
+         when (new.segment_id = '${id}') execute function fail()`,
     )
     await follow(own).then(
       () => assert.unreachable('it must be said'),
       (error: Error) => assert.match(error.message, 'away'),
     )
-    assert.is(await waiting(own, projectId), 1)
+    assert.is(await waiting(own), 1)
     assert.equal(await members(own, id), [])
+    assert.equal(await members(other, theirs.id), ['ada'])
     await own.sql('drop function fail cascade')
     await follow(own)
     assert.equal(await moves(own, id), ['ada entry'])
