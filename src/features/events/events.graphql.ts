@@ -84,7 +84,8 @@ const EventStatisticsRef = builder.objectRef<EventStatistics>('EventStatistics')
 
 builder.queryField('eventStats', (t) =>
   t.field({
-    description: 'How often which events happened in a range of days, the 1,000 most frequent.',
+    description:
+      'How often which events happened in a range of days: the 1,000 most frequent, of a project with more than 3,000 names among those that have happened most.',
     type: [EventStatisticsRef],
     access: 'secretKey',
     rest: get('/events/stats', 'Events', { errors: ['BAD_REQUEST'] }),
