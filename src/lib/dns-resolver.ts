@@ -56,11 +56,10 @@ const MAX_KEPT = 5_000
  * failures not at all. Equal lookups at the same time are one question. Opens nothing until it is asked.
  */
 export function createDnsResolver({ servers = [], now }: DnsResolverOptions): DnsResolver {
-  let resolvers: Resolver[] | null = null
   const lookup = <Item>(query: Query<Item>): DnsLookup<Item> =>
     remembering(now, async (name) => {
-      resolvers ??= makeResolvers(servers)
-      return askInTurn(resolvers, query, name)
+      // New ones for each question: in one that is shared, questions were seen that were never sent.
+      return askInTurn(makeResolvers(servers), query, name)
     })
   return {
     a: lookup(async (resolver, name) => withTtl(await resolver.resolve4(name, { ttl: true }))),

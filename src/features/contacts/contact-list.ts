@@ -43,10 +43,16 @@ export async function listContacts(ctx: Ctx, request: ContactListRequest): Promi
     after,
     limit + 1,
   )
-  const page = pageFrom(await ctx.sql(statement, values), limit, (last) => cursorAfter(order, last[column]))
+  // A search takes as long as its count: together they take as long as one.
+  const [rows, counted] = await Promise.all([
+    ctx.sql(statement, values),
+    after === null && request.search ? countContacts(ctx, conditions) : null,
+  ])
+  const page = pageFrom(rows, limit, (last) => cursorAfter(order, last[column]))
   const countTotal = async () => {
     if (after !== null) return 0
-    return page.hasMore ? countContacts(ctx, conditions) : page.data.length
+    if (!page.hasMore) return page.data.length
+    return counted ?? countContacts(ctx, conditions)
   }
   return { ...page, countTotal }
 }
