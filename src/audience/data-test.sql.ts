@@ -16,7 +16,7 @@ export type Bind = (
   type: 'text' | 'boolean' | 'uuid' | 'jsonb' | 'numeric' | 'timestamptz',
 ) => string
 
-export const OPERATOR_OF: Record<Comparison, string> = {
+const OPERATOR_OF: Record<Comparison, string> = {
   greaterThan: '>',
   greaterThanOrEqual: '>=',
   lessThan: '<',

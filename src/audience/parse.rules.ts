@@ -2,8 +2,8 @@ import { type FilterOptions, readFilter } from './parse-filter.rules.ts'
 import { joined, type Node, partOf, readNode, readWord, refuse } from './read-node.rules.ts'
 import { type Filter, type FilterTree, type Group, LOGICS, type Problem } from './tree.rules.ts'
 
-export const MAX_DEPTH = 10
-export const MAX_FILTERS = 100
+const MAX_DEPTH = 10
+const MAX_FILTERS = 100
 /** Every filter may have a group of its own on every level. */
 const MAX_GROUPS = MAX_FILTERS * MAX_DEPTH
 

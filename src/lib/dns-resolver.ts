@@ -52,8 +52,8 @@ const NEGATIVE_TTL_S = 60
 const MAX_KEPT = 5_000
 
 /**
- * Looks names up in the DNS. Answers are kept as long as they live, those that there is nothing for a minute,
- * failures not at all. Equal lookups at the same time are one question. Opens nothing until it is asked.
+ * Looks names up in the DNS. Addresses are kept as long as they live, at most an hour, other records for
+ * DEFAULT_TTL_S, answers that there is nothing for a minute, failures not at all. Equal lookups at the same time are one question. Opens nothing until it is asked.
  */
 export function createDnsResolver({ servers = [], now }: DnsResolverOptions): DnsResolver {
   const lookup = <Item>(query: Query<Item>): DnsLookup<Item> =>

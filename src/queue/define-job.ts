@@ -15,6 +15,8 @@ export type JobQueue<Payload extends object> = {
 
 /** The same with what to do. */
 export type JobDefinition<Payload extends object> = JobQueue<Payload> & {
+  /** How many of them one process runs at the same time; 1 by default. */
+  concurrency?: number
   /** A cron expression (UTC) for work that recurs; its payload is `{}`. */
   cron?: string
   handle: (ctx: Ctx, payload: Payload) => Promise<void>
@@ -25,6 +27,7 @@ export type Job = {
   name: string
   options: Omit<Queue, 'name' | 'deadLetter'>
   cron: string | undefined
+  concurrency: number
   run: (ctx: Ctx, payload: unknown) => Promise<void>
 }
 
@@ -35,5 +38,6 @@ export const toJob = <Payload extends object>(definition: JobDefinition<Payload>
   name: definition.name,
   options: definition.options ?? {},
   cron: definition.cron,
+  concurrency: definition.concurrency ?? 1,
   run: (ctx, payload) => definition.handle(ctx, definition.payload.parse(payload)),
 })

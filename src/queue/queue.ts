@@ -39,7 +39,8 @@ export async function defineQueues(boss: PgBoss, jobs: readonly Job[]): Promise<
 export async function runJobs(services: Services, jobs: readonly Job[], metrics: Metrics): Promise<void> {
   const { boss, log } = services
   for (const job of jobs) {
-    await boss.work(job.name, { pollingIntervalSeconds: POLL_SECONDS }, async (batch) => {
+    const options = { pollingIntervalSeconds: POLL_SECONDS, localConcurrency: job.concurrency }
+    await boss.work(job.name, options, async (batch) => {
       for (const { id, data } of batch) {
         const ctx = createCtx({ ...services, log: log.child({ job: job.name, jobId: id }) }, SYSTEM, id)
         await job.run(ctx, data).then(

@@ -7,9 +7,9 @@ import {
   isEnumType,
   isNonNullType,
 } from 'graphql'
-import { assertAccess, assertStillAdmitted } from '../access.ts'
+import { type Actor, ANONYMOUS, assertAccess, assertStillAdmitted } from '../access.ts'
 import { type Ctx, createCtx, type Services } from '../ctx.ts'
-import { type AppError, badRequest } from '../errors.ts'
+import { AppError, badRequest } from '../errors.ts'
 import { checkInput } from '../graphql/check-input.ts'
 import { causeOf } from '../graphql/public-error.ts'
 import { nameOf } from '../graphql/rest-route.ts'
@@ -48,7 +48,9 @@ async function handleRest(
 ): Promise<void> {
   const { keyRing, config, now } = facade.services
   const { rechecksKey } = operation.route
-  const actor = await admit(exchange, keyRing, facade.rateLimiter, now(), rechecksKey)
+  const admitted = admit(exchange, keyRing, facade.rateLimiter, now(), rechecksKey)
+  // Who needs no key is not refused for one that is out of date.
+  const actor = operation.endpoint.access === 'anyone' ? await admitted.catch(asAnonymous) : await admitted
   assertAccess(actor, operation.endpoint, config.trackAcceptsSecretKey)
   const ctx: Ctx = { ...createCtx(facade.services, actor, exchange.requestId), inputIsChecked: true }
   try {
@@ -58,6 +60,11 @@ async function handleRest(
     if (rechecksKey) await assertStillAdmitted(keyRing, actor)
     throw error
   }
+}
+
+function asAnonymous(error: unknown): Actor {
+  if (error instanceof AppError && error.code === 'INVALID_API_KEY') return ANONYMOUS
+  throw error
 }
 
 async function reserveAndRun(

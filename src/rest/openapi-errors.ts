@@ -48,8 +48,7 @@ export function errorCodesOf(operation: RestOperation): ErrorCode[] {
     // Text that cannot be stored.
     ...when(texts.length > 0, 'VALIDATION_ERROR'),
     ...when(endpoint.idempotent, 'INVALID_IDEMPOTENCY_KEY', 'IDEMPOTENCY_KEY_REUSED'),
-    ...when(guarded, 'MISSING_AUTH'),
-    'INVALID_API_KEY',
+    ...when(guarded, 'MISSING_AUTH', 'INVALID_API_KEY'),
     ...when(guarded && endpoint.writes, 'PROJECT_DISABLED'),
     ...when(path.includes(':'), 'RESOURCE_NOT_FOUND'),
     ...when(inputSchema !== null, 'INVALID_REQUEST_BODY', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),

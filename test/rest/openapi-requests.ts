@@ -227,8 +227,6 @@ export const FAILING: Record<string, MakeCase> = {
     return { params: await made(service, '/contacts', newPerson()), body: { email } }
   },
   'deleteContact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
-  // Keys of either kind will do, but not one that nobody has.
-  'config 401 INVALID_API_KEY': () => ({ headers: { authorization: `Bearer sk_${'0'.repeat(64)}` } }),
   'addDomain 409 CONFLICT': async (service) => {
     const body = newDomain()
     await made(service, '/domains', body)

@@ -51,8 +51,11 @@ export async function startBulk(
   return createJob(ctx, { type, request: { filter: filter ?? {}, excludeIds }, total })
 }
 
-/** Contacts of one commit. */
+/** Contacts of one commit. Deleting one takes its mail and events along, which may be many. */
 const CHUNK = 500
+const DELETED_CHUNK = 50
+
+const chunkOf = ({ type }: ContactJob): number => (type === 'DELETE' ? DELETED_CHUNK : CHUNK)
 
 /** How far the job is, in memory; its row has the same after every commit. */
 type Run = { job: ContactJob; position: number; lastContact: string | null }
@@ -67,7 +70,7 @@ export async function runBulk(ctx: Ctx, job: ContactJob): Promise<void> {
 
 async function runIds(ctx: Ctx, run: Run, ids: string[]): Promise<void> {
   while (run.position < ids.length) {
-    const chunk = ids.slice(run.position, run.position + CHUNK)
+    const chunk = ids.slice(run.position, run.position + chunkOf(run.job))
     await commitChunk(ctx, run, chunk, () => ids.length, { count: chunk.length, last: null })
   }
 }
@@ -77,7 +80,7 @@ async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Pr
   const end = earliestId(new Date(run.job.createdAt.getTime() + 1))
   for (;;) {
     const condition = await filterCondition(ctx, tree, 'filter')
-    const range = { after: run.lastContact, last: end, limit: CHUNK }
+    const range = { after: run.lastContact, last: end, limit: chunkOf(run.job) }
     const { statement, values } = matchingIds(projectIdOf(ctx), condition, range)
     const found = (await ctx.sql(statement, values)).map(({ id }) => id)
     const last = found.at(-1)

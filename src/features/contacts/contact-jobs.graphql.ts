@@ -42,7 +42,7 @@ const ImportError = builder.objectRef<FailedRow>('ImportError').implement({
   description: 'A row that was not imported.',
   fields: (t) => ({
     row: t.exposeInt('row', { description: 'As a spreadsheet numbers it; the header is row 1.' }),
-    email: t.exposeString('email', { nullable: true, description: 'As it stands in the file.' }),
+    email: t.exposeString('email', { nullable: true, description: 'In lower case.' }),
     error: t.exposeString('error'),
   }),
 })

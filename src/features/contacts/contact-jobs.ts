@@ -37,9 +37,19 @@ export type NewJob = {
   total?: number
 }
 
-/** Queues a job in one commit with its input. Returns its id. */
+/** A waiting import holds its file. */
+const MAX_UNFINISHED = 50
+
+/**
+ * Queues a job in one commit with its input. Returns its id. Throws RATE_LIMIT_EXCEEDED while the project has
+ * many that have not ended.
+ */
 export async function createJob(ctx: Ctx, job: NewJob): Promise<string> {
   const projectId = projectIdOf(ctx)
+  const unfinished = await ctx.db.contactJob.count({
+    where: { projectId, state: { in: ['waiting', 'active'] } },
+  })
+  if (unfinished >= MAX_UNFINISHED) throw tooManyJobs()
   const now = ctx.now()
   const id = newId(now)
   await ctx.atomically(async (tx) => {
@@ -48,6 +58,16 @@ export async function createJob(ctx: Ctx, job: NewJob): Promise<string> {
   })
   return id
 }
+
+const tooManyJobs = () =>
+  new AppError(
+    'RATE_LIMIT_EXCEEDED',
+    `${MAX_UNFINISHED} imports and bulk changes of the project have not ended.`,
+    {
+      suggestion: 'Wait until some have ended, or cancel them.',
+      headers: { 'retry-after': '10' },
+    },
+  )
 
 export const BULK_TYPES = ['SUBSCRIBE', 'UNSUBSCRIBE', 'DELETE'] as const satisfies ContactJobType[]
 export type BulkType = (typeof BULK_TYPES)[number]

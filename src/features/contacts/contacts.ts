@@ -92,7 +92,7 @@ export function refuseTooLarge(error: unknown): never {
   throw violates(error, 'contacts_data_size') ? dataTooLarge() : error
 }
 
-export async function getContact(ctx: Ctx, id: string): Promise<Contact> {
+async function getContact(ctx: Ctx, id: string): Promise<Contact> {
   if (!isId(id)) throw notFound('The contact')
   return contactWhere(ctx, { projectId_id: { projectId: projectIdOf(ctx), id } })
 }

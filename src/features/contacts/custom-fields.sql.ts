@@ -1,4 +1,5 @@
 import { type Statement, statement } from '../../db/sql.ts'
+import { PROJECT_TRACKS } from './upsert-contact.sql.ts'
 
 /** Contacts that are looked at to learn about fields: all of a project that has no more, otherwise a sample. */
 export const SAMPLE = 5_000
@@ -95,6 +96,10 @@ export const removeField: Statement<{ last: string; changed: number }> = stateme
      update contacts c set data = c.data - $2::text, updated_at = $5::timestamptz
      from page where page.has and c.project_id = $1::uuid and c.id = page.id and c.data ? $2::text
      returning c.id
+   ),
+   followed as (
+     insert into contact_changes (project_id, id, contact_id)
+     select $1::uuid, gen_random_uuid(), id from changed where ${PROJECT_TRACKS}
    )
    select (select id from page order by id desc limit 1) as last, (select count(*) from changed)::int as changed
    where exists (select from page)`,

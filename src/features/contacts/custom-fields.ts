@@ -82,6 +82,9 @@ async function rareFields(ctx: Ctx, found: FieldStatistics[]): Promise<ContactFi
 /** Whether there are too many contacts to look at all of them. */
 const isSampled = async (ctx: Ctx): Promise<boolean> => (await countContacts(ctx, [])) > SAMPLE
 
+/** A custom field of the same name is `data.<name>`. */
+const isStandard = (field: string): boolean => STANDARD.some((one) => one.field === field)
+
 const readKey = (field: string): string => {
   if (field.length > MAX_FIELD_LENGTH) throw badRequest('No field has so long a name.')
   return keyOf(field)
@@ -110,6 +113,10 @@ export type FieldUsage = AudienceUsage & { contactCount: number; canDelete: bool
 
 /** What names the field, and how many contacts have it: of more than 5,000 an estimate from a sample. */
 export async function fieldUsage(ctx: Ctx, field: string): Promise<FieldUsage> {
+  if (isStandard(field)) {
+    const usage = await audienceUsage(ctx, ({ fields }) => fields.includes(field))
+    return { ...usage, contactCount: await countContacts(ctx, []), canDelete: false }
+  }
   const key = readKey(field)
   const usage = await audienceUsage(ctx, ({ keys }) => keys.includes(key))
   return { ...usage, contactCount: await countCarriers(ctx, key), canDelete: !isUsed(usage) }
@@ -128,9 +135,10 @@ const BATCH = 2_000
 
 /**
  * Takes the field from all contacts, in batches of their own: what was done stays done when a later one fails,
- * and the next call does the rest. Throws CONFLICT while something refers to the field.
+ * and the next call does the rest. Throws CONFLICT while something refers to the field, and for a standard one.
  */
 export async function deleteField(ctx: Ctx, field: string): Promise<number> {
+  if (isStandard(field)) throw conflict('A standard field of contacts cannot be deleted.')
   const key = readKey(field)
   const usage = await audienceUsage(ctx, ({ keys }) => keys.includes(key))
   if (isUsed(usage)) throw conflict(`The field is used; GET /contacts/fields/:field/usage says where.`)

@@ -1,15 +1,27 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { assertStillAdmitted } from '../../access.ts'
-import type { Ctx } from '../../ctx.ts'
-import { tooManyFollowers } from '../../errors.ts'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { invalidApiKey, tooManyFollowers } from '../../errors.ts'
 import type { ContactJobType } from '../../generated/prisma/enums.ts'
 import { type ContactJob, getJob } from './contact-jobs.ts'
 
 const LOOK_EVERY_MS = 300
-/** Each costs a look by key every LOOK_EVERY_MS. */
+/** Each costs a look by key every LOOK_EVERY_MS; of one process. */
 const MAX_FOLLOWERS = 100
+const MAX_OF_A_PROJECT = 20
 
-let followers = 0
+/** How many there are of each project. */
+const followers = new Map<string, number>()
+
+function isFull(projectId: string): boolean {
+  const all = [...followers.values()].reduce((sum, count) => sum + count, 0)
+  return all >= MAX_FOLLOWERS || (followers.get(projectId) ?? 0) >= MAX_OF_A_PROJECT
+}
+
+function count(projectId: string, change: 1 | -1): void {
+  const now = (followers.get(projectId) ?? 0) + change
+  if (now > 0) followers.set(projectId, now)
+  else followers.delete(projectId)
+}
 
 /**
  * A job as it is now, then at every change, until it has ended. Throws what `getJob` throws, and ends with an
@@ -22,7 +34,7 @@ export async function followJob(
 ): Promise<AsyncGenerator<ContactJob>> {
   // What is wrong with the request is the answer to it, not the first event.
   const job = await getJob(ctx, id, types)
-  if (followers >= MAX_FOLLOWERS) throw tooManyFollowers()
+  if (isFull(projectIdOf(ctx))) throw tooManyFollowers()
   return changesOf(ctx, job, types)
 }
 
@@ -31,7 +43,7 @@ async function* changesOf(
   first: ContactJob,
   types: readonly ContactJobType[],
 ): AsyncGenerator<ContactJob> {
-  followers += 1
+  count(projectIdOf(ctx), 1)
   try {
     for (let job = first, told = ''; ; job = await getJob(ctx, first.id, types)) {
       const state = JSON.stringify([job.state, job.progress, job.position])
@@ -39,9 +51,15 @@ async function* changesOf(
       told = state
       if (job.state === 'completed' || job.state === 'failed') return
       await pause(LOOK_EVERY_MS)
-      await assertStillAdmitted(ctx.services.keyRing, ctx.actor)
+      await assertKeyHolds(ctx)
     }
   } finally {
-    followers -= 1
+    count(projectIdOf(ctx), -1)
   }
+}
+
+/** A disabled project may still look. */
+async function assertKeyHolds({ actor, services }: Ctx): Promise<void> {
+  if (actor.kind !== 'key') return
+  if (!(await services.keyRing.lookUp(actor.keyKind, actor.keyHash))) throw invalidApiKey()
 }

@@ -4,7 +4,7 @@ import type { ImportRow } from './csv.rules.ts'
 export type FailedRow = {
   /** As a spreadsheet numbers it; the header is row 1. */
   row: number
-  /** As it stands in the file. */
+  /** Trimmed and in lower case, as a contact would have it. */
   email: string | null
   error: string
 }

@@ -193,6 +193,6 @@ export const deleteEvents: Statement<{ found: number; last: Date | null }> = sta
 /** Removes the counts of project $1 and name $2 that have come to nothing. The fold is locked. */
 export const dropEmptyCounts: Statement<object> = statement(
   'drop-empty-event-counts',
-  `with days as (delete from event_counts where project_id = $1::uuid and name = $2 and count = 0)
-   delete from event_names where project_id = $1::uuid and name = $2 and count = 0`,
+  `with days as (delete from event_counts where project_id = $1::uuid and name = $2 and count <= 0)
+   delete from event_names where project_id = $1::uuid and name = $2 and count <= 0`,
 )

@@ -45,23 +45,26 @@ const ATTEMPTS = 5
 
 /** Makes or merges the contact and records the event, in one commit and one round trip. */
 export async function trackEvent(ctx: Ctx, input: TrackInput): Promise<TrackResult> {
-  const now = ctx.now()
-  const eventId = newId(now)
   const change = readData(input.data)
-  const values = valuesOf(ctx, input, change, eventId, now)
-  const held = ctx.reservation?.kind === 'held' ? ctx.reservation : null
-  const run = () =>
-    held
-      ? ctx.sql(trackOnce, [...values, held.key, held.holder, held.bodyHash, now.toISOString()])
-      : ctx.sql(track, values)
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const [row] = await run().catch(afterFailure)
+    // Each attempt has an id of its own: what is counted by ids must not come late.
+    const now = ctx.now()
+    const eventId = newId(now)
+    const [row] = await record(ctx, valuesOf(ctx, input, change, eventId, now), now).catch(afterFailure)
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
     if (!row.contactId) continue
     await noteFieldNames(ctx, change.set)
     return { contact: row.contactId, event: eventId, timestamp: now }
   }
   throw serviceUnavailable()
+}
+
+/** With an Idempotency-Key the answer is stored in the same statement. */
+function record(ctx: Ctx, values: unknown[], now: Date): Promise<TrackRow[]> {
+  const { reservation } = ctx
+  if (reservation?.kind !== 'held') return ctx.sql(track, values)
+  const { key, holder, bodyHash } = reservation
+  return ctx.sql(trackOnce, [...values, key, holder, bodyHash, now.toISOString()])
 }
 
 function valuesOf(ctx: Ctx, input: TrackInput, change: DataChange, eventId: string, now: Date): unknown[] {

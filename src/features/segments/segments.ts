@@ -4,7 +4,7 @@ import { parseTree } from '../../audience/parse.ts'
 import { toJson } from '../../audience/tree.rules.ts'
 import { audienceUsage, isUsed } from '../../audience/usage.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { violates } from '../../db/sql.ts'
+import { isDatabaseUnavailable, violates } from '../../db/sql.ts'
 import { conflict, fieldError, notFound } from '../../errors.ts'
 import type { Prisma, Segment } from '../../generated/prisma/client.ts'
 import { clearable, json, line, optional } from '../../lib/fields.ts'
@@ -95,11 +95,24 @@ export async function createSegment(
       },
     })
   })
-  return isCounted(segment) ? countMembers(ctx, segment) : segment
+  return counted(ctx, segment)
 }
 
-/** Tracked and STATIC segments have their members stored; a new one has none. */
-const isCounted = ({ type, trackMembership }: Segment) => type === 'DYNAMIC' && !trackMembership
+/**
+ * The segment with its number of members, as far as they are not stored: a new tracked or STATIC one has none.
+ * The segment is committed by now, so a count that takes too long must not look as if it were not; it is
+ * counted in the background then.
+ */
+async function counted(ctx: Ctx, segment: Segment): Promise<Segment> {
+  if (segment.type === 'STATIC' || segment.trackMembership) return segment
+  try {
+    return await countMembers(ctx, segment)
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error
+    ctx.log.warn({ err: error, requestId: ctx.requestId, segmentId: segment.id }, 'a segment was not counted')
+    return segment
+  }
+}
 
 /** All segments, the newest first. */
 export const listSegments = (ctx: Ctx): Promise<Segment[]> =>
@@ -155,7 +168,7 @@ export async function updateSegment(
     if (forgets) await tx.db.segmentMember.deleteMany({ where: { projectId, segmentId: id } })
     return { segment: updated, isOutdated }
   })
-  return isOutdated && isCounted(segment) ? countMembers(ctx, segment) : segment
+  return isOutdated ? counted(ctx, segment) : segment
 }
 
 /** Throws CONFLICT while a segment, a workflow or a campaign that is not yet sent or cancelled uses it. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { isDatabaseUnavailable } from '../../db/sql.ts'
 import { AppError, fieldError, tooLarge } from '../../errors.ts'
 import { file } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
@@ -72,6 +73,8 @@ async function record(ctx: Ctx, store: ImageStore, stored: Stored): Promise<void
       data: { projectId: projectIdOf(ctx), id: newId(now), createdAt: now, ...stored },
     })
   } catch (error) {
+    // The row may be there all the same when the answer to its commit was lost.
+    if (isDatabaseUnavailable(error)) throw error
     await store.remove(stored.key).catch((cause: unknown) => {
       const { requestId } = ctx
       ctx.log.warn({ err: cause, requestId, key: stored.key }, 'an image without a row could not be removed')

@@ -54,11 +54,10 @@ scenario(
       assert.equal(body, { data: { config: rest.body } })
     })
 
-    test('does not ask for a key, but refuses a wrong one', async ({ call, project }) => {
-      for (const key of [project.secret, project.public]) {
+    test('asks for no key, and does not mind one that is out of date', async ({ call, project }) => {
+      for (const key of [project.secret, project.public, `sk_${'0'.repeat(64)}`]) {
         assert.is((await call('GET', '/config', { key })).status, 200)
       }
-      assertRefused(await call('GET', '/config', { key: `sk_${'0'.repeat(64)}` }), 401, 'INVALID_API_KEY')
     })
 
     test('reads and nothing else', async ({ call, project }) => {

@@ -126,6 +126,20 @@ const NOT_USES: Use[] = [
   ],
 ]
 
+scenario('A standard field', start, (test) => {
+  test('is used by what names it, and cannot be deleted', async (service) => {
+    const project = await service.newProject()
+    const named = { field: 'subscribed', operator: 'equals', value: true }
+    const id = await newSegment(service, project, { logic: 'AND', groups: [{ filters: [named] }] })
+    const usage = await usageOf(service, 'subscribed', project)
+    assert.equal(usage.usedInSegments, [{ id, name: 'Segment' }])
+    assert.is(usage.canDelete, false)
+    assert.equal((await usageOf(service, 'email', project)).usedInSegments, [])
+    assertRefused(await remove(service, 'email', project), 409, 'CONFLICT')
+    assert.is((await usageOf(service, 'data.subscribed', project)).canDelete, true)
+  })
+})
+
 scenario('GET /contacts/fields/:field/usage', start, (test) => {
   for (const [what, make, kind] of USES) {
     test(`finds ${what}, and the field is not deleted`, async (service) => {
