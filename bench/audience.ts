@@ -28,10 +28,10 @@ const { values: options } = parseArgs({
   },
 })
 
-async function time(url: string, key: string): Promise<number> {
+async function time(url: string, key: string, method = 'GET'): Promise<number> {
   const startedAt = performance.now()
   const headers = { authorization: `Bearer ${key}` }
-  const answer = await fetch(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const answer = await fetch(url, { method, headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
   const text = await answer.text()
   if (answer.status !== 200) throw new Error(`${url} was answered with ${answer.status}: ${text}`)
   return performance.now() - startedAt
@@ -44,7 +44,62 @@ async function measure(url: string, key: string, path: string, budget: number): 
   while (latencies.length === 0 || (latencies.length < REQUESTS && performance.now() < deadline)) {
     latencies.push(await time(url + path, key))
   }
-  return { path, latency: percentileOf(latencies), requests: latencies.length, budget }
+  return { path: `GET ${path}`, latency: percentileOf(latencies), requests: latencies.length, budget }
+}
+
+const filter = (field: string, operator: string, value?: unknown, unit?: string) => ({
+  field,
+  operator,
+  ...(value !== undefined && { value }),
+  ...(unit && { unit }),
+})
+
+const tree = (logic: string, ...groups: object[][]) => ({
+  logic,
+  groups: groups.map((filters) => ({ filters })),
+})
+
+/** What the members of a segment are counted by; an equality is served by an index, a comparison by none. */
+const CONDITIONS: [what: string, condition: object][] = [
+  ['data equals, 20 contacts', tree('AND', [filter('data.company', 'equals', 'Company 77')])],
+  ['data equals, a quarter of the contacts', tree('AND', [filter('data.plan', 'equals', 'pro')])],
+  ['data greaterThan', tree('AND', [filter('data.score', 'greaterThan', 90)])],
+  ['event within 30 days, a rare one', tree('AND', [filter('event.rare_77', 'triggeredWithin', 30, 'days')])],
+  [
+    'event within 30 days, signed_up',
+    tree('AND', [filter('event.signed_up', 'triggeredWithin', 30, 'days')]),
+  ],
+  [
+    'event within 30 days, purchased',
+    tree('AND', [filter('event.purchased', 'triggeredWithin', 30, 'days')]),
+  ],
+  [
+    'three groups',
+    tree(
+      'OR',
+      [filter('data.plan', 'equals', 'enterprise'), filter('data.country', 'equals', 'DE')],
+      [filter('event.signed_up', 'triggeredWithin', 7, 'days'), filter('data.score', 'greaterThan', 80)],
+      [filter('data.vip', 'exists'), filter('subscribed', 'equals', true)],
+    ),
+  ],
+]
+
+const COUNTS = 10
+
+/** Makes a segment and counts its members again and again. */
+async function measureCount(url: string, key: string, [what, condition]: [string, object]): Promise<Row> {
+  const answer = await fetch(`${url}/segments`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: what, condition }),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+  const { id, memberCount }: { id: string; memberCount: number } = await answer.json()
+  const latencies: number[] = []
+  for (let n = 0; n < COUNTS; n += 1) latencies.push(await time(`${url}/segments/${id}/refresh`, key, 'POST'))
+  await fetch(`${url}/segments/${id}`, { method: 'DELETE', headers: { authorization: `Bearer ${key}` } })
+  const path = `count of a segment: ${what}, ${memberCount} members`
+  return { path, latency: percentileOf(latencies), requests: COUNTS, budget: COUNT_MS }
 }
 
 /** The cursor of the page that begins after so many contacts. */
@@ -66,6 +121,7 @@ async function farCursor({ url, project }: BenchDatabase, column: 'id' | 'email'
 
 const STATISTICS_MS = 200
 const LIST_MS = 50
+const COUNT_MS = 1_000
 
 async function pathsOf(database: BenchDatabase): Promise<[path: string, budget: number][]> {
   const [byTime, byEmail] = [await farCursor(database, 'id'), await farCursor(database, 'email')]
@@ -106,7 +162,7 @@ function print(rows: Row[]): void {
     const times = [latency.p50, latency.p95, latency.p99].map((value) => value.toFixed(1)).join(' / ')
     const shown = path.replace(/cursor=.*/, 'cursor=…').replace(/T\d\d:[^&]*/, 'T…')
     console.log(
-      `| GET ${shown} | ${times} | ${requests} | ${budget} ms${latency.p95 > budget ? ': missed' : ''} |`,
+      `| ${shown} | ${times} | ${requests} | ${budget} ms${latency.p95 > budget ? ': missed' : ''} |`,
     )
   }
 }
@@ -120,6 +176,9 @@ try {
     const rows: Row[] = []
     for (const [path, budget] of paths) {
       rows.push(await measure(service.url, database.project.secret, path, budget))
+    }
+    for (const condition of CONDITIONS) {
+      rows.push(await measureCount(service.url, database.project.secret, condition))
     }
     print(rows)
   } finally {
