@@ -121,12 +121,21 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 
-/** GraphQL gives the error of a stream no path, by which others are known to be ours and masked. */
-async function* withPublicErrors(source: AsyncIterable<unknown>, ctx: Ctx): AsyncGenerator<unknown> {
-  try {
-    yield* source
-  } catch (error) {
-    throw toAppError(error, ctx.log, ctx.requestId)
+/**
+ * GraphQL gives the error of a stream no path, by which others are known to be ours and masked. The end of a
+ * stream is passed on at once, which a generator around it would not do while it waits for a value.
+ */
+function withPublicErrors(source: AsyncIterable<unknown>, ctx: Ctx): AsyncIterableIterator<unknown> {
+  const iterator = source[Symbol.asyncIterator]()
+  return {
+    next: () =>
+      iterator.next().catch((error: unknown) => {
+        throw toAppError(error, ctx.log, ctx.requestId)
+      }),
+    return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+    [Symbol.asyncIterator]() {
+      return this
+    },
   }
 }
 

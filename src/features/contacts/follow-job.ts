@@ -31,17 +31,29 @@ export async function followJob(
   ctx: Ctx,
   id: string,
   types: readonly ContactJobType[],
-): Promise<AsyncGenerator<ContactJob>> {
+): Promise<AsyncIterableIterator<ContactJob>> {
   // What is wrong with the request is the answer to it, not the first event.
   const job = await getJob(ctx, id, types)
   if (isFull(projectIdOf(ctx))) throw tooManyFollowers()
-  return changesOf(ctx, job, types)
+  const leaving = new AbortController()
+  const changes = changesOf(ctx, job, types, leaving.signal)
+  const following: AsyncIterableIterator<ContactJob> = {
+    next: () => changes.next(),
+    // A generator would hear of it at its next value only, and a job may not change for a long time.
+    return: () => {
+      leaving.abort()
+      return changes.return(undefined)
+    },
+    [Symbol.asyncIterator]: () => following,
+  }
+  return following
 }
 
 async function* changesOf(
   ctx: Ctx,
   first: ContactJob,
   types: readonly ContactJobType[],
+  signal: AbortSignal,
 ): AsyncGenerator<ContactJob> {
   count(projectIdOf(ctx), 1)
   try {
@@ -51,6 +63,7 @@ async function* changesOf(
       told = state
       if (job.state === 'completed' || job.state === 'failed') return
       await pause(LOOK_EVERY_MS)
+      if (signal.aborted) return
       await assertKeyHolds(ctx)
     }
   } finally {

@@ -117,25 +117,56 @@ scenario('Following a job over server-sent events', start, (test) => {
     assert.is(await stream.next(), null)
   })
 
-  test('stops looking when the client leaves', async (service) => {
-    const id = await newJob(service)
-    const stream = await follow(service, service.project.secret, id)
+  test('goes on in a disabled project, which may still be read', async (service) => {
+    const project = await service.newProject()
+    const id = await newJob({ ...service, project })
+    const stream = await follow(service, project.secret, id)
     await stream.next()
-    const looks = async () => {
-      const [row] = await service.sql(
-        `select coalesce(sum(idx_scan), 0)::int as scans from pg_stat_user_indexes where indexrelname = 'contact_jobs_pkey'`,
-      )
-      return row?.scans
+    await service.sql('update projects set disabled = true where id = $1', [project.id])
+    await advance(service, id, 'completed', 100)
+    assert.is((await stream.next()).data.bulkProgress.state, 'completed')
+  })
+
+  test('is possible for 20 at a time of a project, whatever others do', async (service) => {
+    const [project, other] = [await service.newProject(), await service.newProject()]
+    const id = await newJob({ ...service, project })
+    const streams = await Promise.all(Array.from({ length: 20 }, () => follow(service, project.secret, id)))
+    for (const stream of streams) await stream.next()
+    const refused = await follow(service, project.secret, id)
+    assert.is((await refused.next()).errors[0].extensions.code, 'SERVICE_UNAVAILABLE')
+    const others = await follow(service, other.secret, await newJob({ ...service, project: other }))
+    assert.is((await others.next()).data.bulkProgress.state, 'waiting')
+    await advance(service, id, 'completed', 100)
+    for (const stream of streams) while (await stream.next());
+    const again = await follow(service, project.secret, id)
+    assert.is((await again.next()).data.bulkProgress.state, 'completed')
+    others.leave()
+  })
+
+  test('stops looking when the client leaves', async (service) => {
+    const { database } = service.app.services
+    const { sql } = database
+    let looks = 0
+    // The key is asked for at every look.
+    database.sql = (query, values) => {
+      looks += 1
+      return sql(query, values)
     }
-    stream.leave()
-    let before = await looks()
-    await until('nobody looks at the job any more', async () => {
-      await new Promise((resolve) => setTimeout(resolve, 1_000))
-      const now = await looks()
-      const still = now !== before
-      before = now
-      return !still
-    })
+    try {
+      const stream = await follow(service, service.project.secret, await newJob(service))
+      await stream.next()
+      const first = looks
+      await until('more looks', () => looks > first)
+      stream.leave()
+      await until('nobody looks at the job any more', async () => {
+        const before = looks
+        // That nothing happens can only be seen by waiting: three looks would fall into this time.
+        await new Promise((resolve) => setTimeout(resolve, 1_000))
+        return looks === before
+      })
+    } finally {
+      database.sql = sql
+    }
   })
 })
 
