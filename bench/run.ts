@@ -124,13 +124,13 @@ async function benchSend(database: BenchDatabase): Promise<void> {
   const keyHash = hashKey(project.secret)
   const pool = await poolLoad(
     database.url,
-    storeSend({ single: true, once: false, files: false }, 0),
+    storeSend({ single: true, contacts: 'insert', once: false, files: false }, 0),
     (index) => {
       const contactId = randomUUID()
       return [
         ...[project.id, keyHash, new Date(), null, '{"plan":"pro"}', [], `barepool${index}@example.org`],
         ...[contactId, contactId, randomUUID(), null, 'Hi pro', body, '[]', `<${index}@bench>`],
-        ...[`a@${BENCH_DOMAIN}`, null, null, 'TRANSACTIONAL', null, null],
+        ...[`a@${BENCH_DOMAIN}`, null, null, 'TRANSACTIONAL', null, null, 0, 0],
       ]
     },
     { connections: POOL, seconds: SECONDS },

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import type { Services } from '../src/ctx.ts'
-import { SegmentFollower } from '../src/features/segments/segment-follower.ts'
+import { systemOf } from '../src/access.ts'
+import { createCtx, type Services } from '../src/ctx.ts'
+import { followSegments } from '../src/features/memberships/follow-segments.job.ts'
 import type { BenchDatabase } from './bench-database.ts'
 import { load, percentileOf } from './http-load.ts'
 import { type ServiceProcess, startServiceProcess } from './processes.ts'
@@ -149,8 +150,7 @@ async function arrival({ client, database }: Bench, contactId: string): Promise<
 async function trackStorm(bench: Bench): Promise<SegmentResult['storm']> {
   const { client, database, service } = bench
   const counted = countCommits(database.services)
-  const follower = new SegmentFollower(counted.services)
-  follower.start()
+  const follower = followInProcess(counted.services, database.project.id)
   const startedAt = performance.now()
   const { failed } = await load(
     service.url,
@@ -166,7 +166,7 @@ async function trackStorm(bench: Bench): Promise<SegmentResult['storm']> {
   for (let left = 1; left > 0; ) {
     await pause(10)
     const { rows } = await client.query<{ count: number }>(
-      'select count(*)::int as count from contact_changes where project_id = $1',
+      'select count(*)::int as count from changes where project_id = $1',
       [database.project.id],
     )
     left = rows[0]?.count ?? 0
@@ -177,6 +177,29 @@ async function trackStorm(bench: Bench): Promise<SegmentResult['storm']> {
     trackSeconds: (trackedAt - startedAt) / 1000,
     drainSeconds: (drainedAt - trackedAt) / 1000,
     commits: counted.commits(),
+  }
+}
+
+/** One slice after the other, as a worker has them. */
+function followInProcess(services: Services, projectId: string): { stop: () => Promise<void> } {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const turn = { projectId, jobId: projectId, attempt: 0, priority: 0, standing: 'fresh', signal } as const
+  const run = async () => {
+    while (!signal.aborted) {
+      const until = performance.now() + 1_000
+      const hasTime = () => !signal.aborted && performance.now() < until
+      const ctx = createCtx(services, systemOf(projectId), 'bench')
+      await followSegments.slice(ctx, { ...turn, isHeld: () => true, hasTime, askForMore: () => {} })
+      await pause(10)
+    }
+  }
+  const running = run()
+  return {
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
   }
 }
 

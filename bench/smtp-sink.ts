@@ -2,27 +2,45 @@ import { SMTPServer } from 'smtp-server'
 
 /**
  * A real SMTP server that reads every message and keeps none. Run as a process of its own; it prints its port,
- * then answers each line "count" on standard input with how many messages have come, and when (epoch ms).
+ * then answers each line "count" on standard input with how many messages have come, and when (epoch ms), how many of
+ * them came more than once, and when the last one to an address that begins with "fresh" came. A line "hold N" has each
+ * answer wait for N milliseconds from then on.
  */
 let count = 0
 let first = 0
 let last = 0
+let fresh = 0
+let freshAt = 0
+let holdMs = 0
+const seen = new Set<string>()
+let repeated = 0
 
 const server = new SMTPServer({
   authOptional: true,
   disabledCommands: ['AUTH', 'STARTTLS'],
   disableReverseLookup: true,
   logger: false,
-  onData(stream, _session, callback) {
+  onData(stream, { envelope }, callback) {
     stream.on('end', () => {
       count += 1
       last = Date.now()
       if (count === 1) first = last
-      callback()
+      note(envelope.rcptTo[0]?.address ?? '')
+      setTimeout(callback, holdMs)
     })
     stream.resume()
   },
 })
+
+/** Every recipient of the benches gets one message. */
+function note(to: string): void {
+  if (to.startsWith('fresh')) {
+    fresh += 1
+    freshAt = last
+  }
+  if (seen.has(to)) repeated += 1
+  seen.add(to)
+}
 
 server.listen(0, '127.0.0.1', () => {
   const address = server.server.address()
@@ -34,7 +52,11 @@ process.stdin.on('data', (line: string) => {
   if (line.includes('reset')) {
     count = 0
     first = 0
+    fresh = 0
+    repeated = 0
+    seen.clear()
   }
-  console.log(JSON.stringify({ count, first, last }))
+  if (line.startsWith('hold')) holdMs = Number(line.split(' ')[1])
+  console.log(JSON.stringify({ count, first, last, fresh, freshAt, repeated }))
 })
 process.stdin.on('end', () => process.exit(0))

@@ -1,32 +1,34 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
+import { SYSTEM } from './access.ts'
 import { type Config, hostInUrl } from './config.ts'
-import type { Services } from './ctx.ts'
-import { DeliveryWorker } from './features/emails/delivery-worker.ts'
-import { SegmentFollower } from './features/segments/segment-follower.ts'
+import { createCtx, type Services } from './ctx.ts'
+import { countMail } from './features/delivery/dead-letters.ts'
+import { mailDelivery } from './features/delivery/mail-delivery.ts'
 import { graphqlRoutes } from './graphql/graphql.http.ts'
 import { createGraphQL } from './graphql/yoga.ts'
 import { followRequests } from './http/close-server.ts'
 import { createHttpServer, serveRoutes } from './http/server.ts'
 import { httpRoutes } from './http.ts'
-import { jobs } from './jobs.ts'
+import { deliverMail, jobs, projectWorks, workKinds } from './jobs.ts'
 import { freePort } from './lib/free-port.ts'
 import { RateLimiter } from './limits.ts'
 import { chooseMailer, mailboxReader } from './mail/choose-mailer.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
-import { runJobs } from './queue/queue.ts'
+import { countJobs } from './queue/dead-jobs.ts'
+import { type RunningWork, runJobs, runProjectWork } from './queue/queue.ts'
 import { restRoutes } from './rest/facade.ts'
 import { openApiRoutes } from './rest/openapi.http.ts'
 import { restOperations } from './rest/operations.ts'
 import { schema } from './schema.ts'
-import { type App, type Part, startServices, stopPart } from './services.ts'
+import { type App, type Clock, type Part, startServices, stopPart } from './services.ts'
 
 export { type App, startServices } from './services.ts'
 
 /** Starts the roles of this process and returns when they serve. Nothing is left running when it throws. */
-export async function startApp(given: Config, log: Logger, now: () => Date = () => new Date()): Promise<App> {
+export async function startApp(given: Config, log: Logger, clock: Clock = {}): Promise<App> {
   const config = await withPort(given)
-  const app = await startServices(config, log, { now })
+  const app = await startServices(config, log, clock)
   const roles: Part[] = []
   const stop = async () => {
     // Together: neither stands on the other, and a stop has little time.
@@ -46,14 +48,13 @@ export async function startApp(given: Config, log: Logger, now: () => Date = () 
 
 async function startWorker(services: Services, metrics: Metrics): Promise<Part> {
   const mailer = chooseMailer(services.config.mail, services.now)
-  const worker = new DeliveryWorker(services, mailer, metrics)
-  await services.wakeUp.listen(() => worker.wake())
+  const delivery = deliverMail(services, mailer, metrics, () => running.wake(mailDelivery))
   await runJobs(services, jobs, metrics)
-  worker.start()
-  const follower = new SegmentFollower(services)
-  follower.start()
+  const running: RunningWork = runProjectWork(services, [delivery.work, ...projectWorks], metrics)
+  delivery.start()
   const stop = async () => {
-    await Promise.all([worker.stop(), follower.stop()])
+    await running.stop()
+    await delivery.stop()
   }
   return { name: 'worker', stop }
 }
@@ -68,7 +69,12 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
     ...restRoutes({ schema, services, rateLimiter }, operations),
     ...graphqlRoutes(graphql, services, rateLimiter),
     ...openApiRoutes(schema, operations, config),
-    ...httpRoutes({ services, metrics, mailbox: mailboxReader(config.mail) }),
+    ...httpRoutes({
+      services,
+      metrics,
+      mailbox: mailboxReader(config.mail),
+      workStates: () => workStates(services),
+    }),
   ]
   const server = createHttpServer()
   const close = followRequests(server)
@@ -76,6 +82,16 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
   server.listen(config.port, config.host)
   await once(server, 'listening')
   return { name: 'http', stop: close }
+}
+
+/** What waits of each kind of work. */
+async function workStates(services: Services) {
+  const ctx = createCtx(services, SYSTEM, 'metrics')
+  const states = await countJobs(
+    ctx,
+    workKinds.map(({ name }) => name),
+  )
+  return states.set(mailDelivery.name, await countMail(ctx))
 }
 
 /** Port 0 is any free port; links in mail need to know which. */

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import path from 'node:path'
 import { z } from 'zod'
 import { isServerAddress } from './lib/dns-resolver.ts'
+import { ehloNameOf, isEhloName } from './lib/ehlo-name.ts'
 
 const ROLES = ['http', 'worker'] as const
 export type RoleName = (typeof ROLES)[number]
@@ -37,7 +39,12 @@ const variables = z.object({
     .url({ protocol: /^postgres(ql)?$/ })
     .optional()
     .describe('PostgreSQL 15 to 18; without it an embedded server runs under DATA_DIR'),
-  DATABASE_POOL_SIZE: number(10, 2).describe('connections per process, beside DATABASE_PIPELINES'),
+  DATABASE_POOL_SIZE: number(10, 2).describe(
+    'connections for requests per process, beside DATABASE_PIPELINES',
+  ),
+  DATABASE_WORKER_POOL_SIZE: number(5, 2).describe(
+    'connections for background work of a process that does it',
+  ),
   DATABASE_PIPELINES: number(3, 1).describe('pipelined connections per process for the hot paths'),
   DATA_DIR: z.string().default('.data').describe('embedded database, mailbox, uploads, development secrets'),
   ROLES: list.pipe(z.array(z.enum(ROLES)).min(1)).prefault(ROLES.join(',')),
@@ -55,6 +62,11 @@ const variables = z.object({
     .refine((value) => URL.canParse(value) && new URL(value).hostname !== '', 'must name a host')
     .optional()
     .describe('smtp://user:password@host:587 or smtps://…'),
+  SMTP_EHLO_NAME: z
+    .string()
+    .refine(isEhloName, 'must be a full host name, or an IP address in brackets')
+    .optional()
+    .describe('what this host calls itself to the SMTP server; the host of API_URL when absent'),
   SMTP_CONNECTIONS: number(10, 1).describe('connections to the SMTP server per worker process'),
   MAILGUN_API_KEY: z.string().optional(),
   MAILGUN_URL: url.default('https://api.mailgun.net'),
@@ -90,7 +102,7 @@ const variables = z.object({
 
 export type MailConfig =
   | { provider: 'mailbox'; directory: string }
-  | { provider: 'smtp'; url: string; connections: number }
+  | { provider: 'smtp'; url: string; connections: number; ehloName: string }
   | { provider: 'mailgun'; apiKey: string; url: string }
 
 export type S3Config = {
@@ -170,20 +182,22 @@ function build(v: Variables) {
   const host = v.HOST ?? (production ? '0.0.0.0' : '127.0.0.1')
   const dataDir = path.resolve(v.DATA_DIR)
   const jwtSecret = v.JWT_SECRET ?? developmentSecret(dataDir)
+  /** With port 0 and no API_URL, startApp puts the port in that it got. */
+  const apiUrl = v.API_URL ?? `http://${hostInUrl(host)}:${v.PORT}`
   return {
     environment: v.NODE_ENV,
     host,
     port: v.PORT,
     databaseUrl: v.DATABASE_URL ?? null,
     databasePoolSize: v.DATABASE_POOL_SIZE,
+    databaseWorkerPoolSize: v.DATABASE_WORKER_POOL_SIZE,
     databasePipelines: v.DATABASE_PIPELINES,
     dataDir,
     roles: v.ROLES,
-    /** With port 0 and no API_URL, startApp puts the port in that it got. */
-    apiUrl: v.API_URL ?? `http://${hostInUrl(host)}:${v.PORT}`,
+    apiUrl,
     dashboardUrl: v.DASHBOARD_URL ?? null,
     encryptionSecret: v.ENCRYPTION_SECRET ?? jwtSecret,
-    mail: mailConfig(v, dataDir),
+    mail: mailConfig(v, dataDir, apiUrl),
     storage: storageConfig(v),
     /** None: the servers of the system. */
     dnsServers: v.DNS_SERVERS ?? [],
@@ -207,13 +221,14 @@ export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-function mailConfig(v: Variables, dataDir: string): MailConfig {
+function mailConfig(v: Variables, dataDir: string, apiUrl: string): MailConfig {
   const provider = v.MAIL_PROVIDER ?? (v.MAILGUN_API_KEY ? 'mailgun' : v.SMTP_URL ? 'smtp' : 'mailbox')
   if (provider === 'mailgun' && v.MAILGUN_API_KEY) {
     return { provider, apiKey: v.MAILGUN_API_KEY, url: v.MAILGUN_URL }
   }
   if (provider === 'smtp' && v.SMTP_URL) {
-    return { provider, url: v.SMTP_URL, connections: v.SMTP_CONNECTIONS }
+    const ehloName = v.SMTP_EHLO_NAME ?? ehloNameOf(apiUrl, hostname())
+    return { provider, url: v.SMTP_URL, connections: v.SMTP_CONNECTIONS, ehloName }
   }
   return { provider: 'mailbox', directory: path.join(dataDir, 'mailbox') }
 }

@@ -9,7 +9,9 @@ import type { Prisma, PrismaClient } from './generated/prisma/client.ts'
 import type { Reservation } from './idempotency.ts'
 import type { DnsResolver } from './lib/dns-resolver.ts'
 import type { JobQueue, SendJobOptions } from './queue/define-job.ts'
-import type { WakeUp } from './queue/wake-up.ts'
+import type { Priority, WorkKind } from './queue/define-work.ts'
+import type { QueueConnections } from './queue/queue-connections.ts'
+import type { WorkRequests } from './queue/work-requests.ts'
 
 /** What a process has one of, whoever asks. Tests replace `now`. */
 export type Services = {
@@ -20,8 +22,11 @@ export type Services = {
   dns: DnsResolver
   log: Logger
   now: () => Date
-  /** Tells the delivery workers of all processes that mail is waiting. */
-  wakeUp: WakeUp
+  /** What tests add to the database's clock, in milliseconds; 0 otherwise. */
+  clockShift: () => number
+  /** Asks for turns of background work. */
+  work: WorkRequests
+  queueConnections: QueueConnections
 }
 
 export type Enqueue = <Payload extends object>(
@@ -44,16 +49,31 @@ export type Ctx = {
   db: PrismaClient | Prisma.TransactionClient
   sql: Sql
   enqueue: Enqueue
+  /** Says that the caller's project has work of a kind: after the commit, when there is a transaction. */
+  requestWork: (kind: WorkKind, priority?: Priority) => void
   /** Runs the work in one transaction; inside another `atomically` it joins that one. */
   atomically: <Result>(work: (ctx: Ctx) => Promise<Result>) => Promise<Result>
+  /** Whose connections it uses. */
+  connections: ConnectionClass
   /** The Idempotency-Key that this request holds, if it came with one. */
   reservation: Reservation | null
   /** The REST facade has checked the input already. */
   inputIsChecked: boolean
 }
 
-export function createCtx(services: Services, actor: Actor, requestId: string): Ctx {
+/** Requests and background work have connections of their own, so that neither waits for the other. */
+type ConnectionClass = 'request' | 'worker'
+
+const TRANSACTION_MS = { request: 15_000, worker: 60_000 }
+
+export function createCtx(
+  services: Services,
+  actor: Actor,
+  requestId: string,
+  { connections }: { connections: ConnectionClass } = { connections: 'request' },
+): Ctx {
   const { database, boss, config } = services
+  const { prisma, sql } = connections === 'worker' ? database.worker : database
   const ctx: Ctx = {
     services,
     config,
@@ -61,15 +81,25 @@ export function createCtx(services: Services, actor: Actor, requestId: string): 
     requestId,
     log: services.log,
     now: services.now,
-    db: database.prisma,
-    sql: database.sql,
+    db: prisma,
+    sql,
     enqueue: async (job, payload, options = {}) => {
       await boss.send(job.name, job.payload.parse(payload), options)
     },
-    atomically: (work) =>
-      withRetries(() =>
-        database.prisma.$transaction((tx) => work(bindTo(ctx, tx)), { maxWait: 5_000, timeout: 15_000 }),
-      ),
+    requestWork: (kind, priority) => services.work.ask(kind, { projectId: projectIdOf(ctx), priority }),
+    atomically: async (work) => {
+      const { result, requested } = await withRetries(() => {
+        const requested: (() => void)[] = []
+        const options = { maxWait: 5_000, timeout: TRANSACTION_MS[connections] }
+        return prisma.$transaction(
+          async (tx) => ({ result: await work(bindTo(ctx, tx, requested)), requested }),
+          options,
+        )
+      })
+      for (const request of requested) request()
+      return result
+    },
+    connections,
     reservation: null,
     inputIsChecked: false,
   }
@@ -78,9 +108,12 @@ export function createCtx(services: Services, actor: Actor, requestId: string): 
 
 /** The same for one project, as background work that serves all of them needs it. */
 export const forProject = (ctx: Ctx, projectId: string): Ctx =>
-  createCtx({ ...ctx.services, log: ctx.log }, systemOf(projectId), ctx.requestId)
+  createCtx({ ...ctx.services, log: ctx.log }, systemOf(projectId), ctx.requestId, {
+    connections: ctx.connections,
+  })
 
-function bindTo(ctx: Ctx, tx: Prisma.TransactionClient): Ctx {
+/** `requested` gathers what is to be asked for after the commit. */
+function bindTo(ctx: Ctx, tx: Prisma.TransactionClient, requested: (() => void)[]): Ctx {
   const bound: Ctx = {
     ...ctx,
     db: tx,
@@ -88,6 +121,7 @@ function bindTo(ctx: Ctx, tx: Prisma.TransactionClient): Ctx {
     enqueue: async (job, payload, options = {}) => {
       await ctx.services.boss.send(job.name, job.payload.parse(payload), { ...options, db: fromPrisma(tx) })
     },
+    requestWork: (kind, priority) => void requested.push(() => ctx.requestWork(kind, priority)),
     atomically: (work) => work(bound),
   }
   return bound

@@ -144,6 +144,23 @@ export const serviceUnavailable = () =>
     headers: { 'retry-after': '5' },
   })
 
+export const databaseSlow = () =>
+  new AppError('SERVICE_UNAVAILABLE', 'The database took too long to answer.', {
+    suggestion:
+      'Try again in a few seconds. If that does not help, ask for less at once: fewer filters, or a shorter range of time.',
+    headers: { 'retry-after': '5' },
+  })
+
+export const projectBusy = () =>
+  new AppError(
+    'SERVICE_UNAVAILABLE',
+    'Another large read of this project runs; this one has waited too long for its turn.',
+    {
+      suggestion: 'Ask for previews, counts over filters and statistics one after the other.',
+      headers: { 'retry-after': '5' },
+    },
+  )
+
 export const tooManyFollowers = () =>
   new AppError('SERVICE_UNAVAILABLE', 'Too many clients follow jobs at this process.', {
     suggestion: 'Ask for the job every few seconds instead.',

@@ -1,17 +1,30 @@
-import { eraseTracesJob } from './features/contacts/erase-traces.job.ts'
-import { runContactJob } from './features/contacts/run-contact-job.job.ts'
-import { countEvents } from './features/events/count-events.job.ts'
-import { deleteEventsJob } from './features/events/delete-events.job.ts'
+import { deleteContactFields } from './features/contacts/delete-fields.job.ts'
+import { eraseTracesOfContacts } from './features/contacts/erase-traces.job.ts'
+import { runContactJobs } from './features/contacts/run-contact-jobs.job.ts'
+import { mailDelivery } from './features/delivery/deliver-mail.job.ts'
+import { countProjectEvents } from './features/events/count-events.job.ts'
+import { deleteProjectEvents } from './features/events/delete-events.job.ts'
+import { computeSegments } from './features/memberships/compute-segments.job.ts'
+import { followSegments } from './features/memberships/follow-segments.job.ts'
 import { purgeExpired } from './features/operations/purge-expired.job.ts'
-import { refreshSegments } from './features/segments/refresh-segments.job.ts'
 import { type Job, toJob } from './queue/define-job.ts'
+import type { ProjectWork, WorkKind } from './queue/define-work.ts'
 
-/** Every kind of background work. */
-export const jobs: readonly Job[] = [
-  toJob(purgeExpired),
-  toJob(eraseTracesJob),
-  toJob(runContactJob),
-  toJob(countEvents),
-  toJob(deleteEventsJob),
-  toJob(refreshSegments),
+/** Background work of the service itself, and on a schedule. */
+export const jobs: readonly Job[] = [toJob(purgeExpired)]
+
+export { deliverMail } from './features/delivery/deliver-mail.job.ts'
+
+/** Background work of projects; delivery, which needs a mailer, is added where the worker starts. */
+export const projectWorks: readonly ProjectWork[] = [
+  deleteProjectEvents,
+  countProjectEvents,
+  runContactJobs,
+  eraseTracesOfContacts,
+  deleteContactFields,
+  followSegments,
+  computeSegments,
 ]
+
+/** Every kind of project work by its name. */
+export const workKinds: readonly WorkKind[] = [mailDelivery, ...projectWorks.map(({ kind }) => kind)]

@@ -39,6 +39,24 @@ export function createMetrics() {
       labelNames: ['queue', 'outcome'] as const,
       registers,
     }),
+    slices: new Counter({
+      name: 'mailwright_work_slices_total',
+      help: 'Slices of project work run, by kind and outcome (done, failed)',
+      labelNames: ['work', 'outcome'] as const,
+      registers,
+    }),
+    workWaiting: new Gauge({
+      name: 'mailwright_work_waiting',
+      help: 'What waits, by kind of work: messages of emails.deliver, otherwise jobs, mostly one per project',
+      labelNames: ['work'] as const,
+      registers,
+    }),
+    workOldest: new Gauge({
+      name: 'mailwright_work_oldest_seconds',
+      help: 'For how long the oldest of what waits has been due, by kind of work; 0 when nothing waits',
+      labelNames: ['work'] as const,
+      registers,
+    }),
     ready: new Gauge({
       name: 'mailwright_ready',
       help: '1 when the last readiness check passed',

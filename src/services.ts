@@ -11,20 +11,26 @@ import { isDatabaseUnavailable } from './db/sql.ts'
 import { createDnsResolver } from './lib/dns-resolver.ts'
 import { within } from './lib/within.ts'
 import { createQueue, defineQueues } from './queue/queue.ts'
-import { WakeUp } from './queue/wake-up.ts'
+import { QueueConnections } from './queue/queue-connections.ts'
+import { WorkRequests } from './queue/work-requests.ts'
 
 export type App = { config: Config; services: Services; stop: () => Promise<void> }
 
 export type Part = { name: string; stop: () => Promise<void> }
 
-export type ServicesOptions = {
-  now?: () => Date
+/** Time as tests move it: that of the process, and what is added to the database's, in milliseconds. */
+export type Clock = { now?: () => Date; shift?: () => number }
+
+export type ServicesOptions = Clock & {
   /** How long to wait for a database that is not there yet. Default: a minute. */
   databaseWaitMs?: number
   /** Whether the job queue is opened, without which nothing can be enqueued. Default: true. */
   queue?: boolean
 }
 
+/** For fetching, settling and heartbeats, and for what asks for work. */
+const QUEUE_CONNECTIONS = 3
+const QUEUE_CONNECTIONS_OF_CALLERS = 1
 const DATABASE_WAIT_MS = 60_000
 const QUEUE_STOP_MS = 10_000
 /** How long one part may take to stop: a database that does not answer must not keep the process. */
@@ -39,7 +45,7 @@ export async function startServices(
   log: Logger,
   options: ServicesOptions = {},
 ): Promise<App> {
-  const { now = () => new Date(), databaseWaitMs = DATABASE_WAIT_MS, queue = true } = options
+  const { databaseWaitMs = DATABASE_WAIT_MS, queue = true } = options
   const parts: Part[] = []
   const stop = () => stopAll(parts, log)
   try {
@@ -48,13 +54,15 @@ export async function startServices(
     await migrateWhenThere(server.url, log, databaseWaitMs)
     const database = openDatabase(server.url, {
       poolSize: config.databasePoolSize,
+      workerPoolSize: config.databaseWorkerPoolSize,
       pipelines: config.databasePipelines,
       onError: (error) => log.warn({ err: error }, 'database connection lost'),
     })
     parts.push({ name: 'database', stop: () => database.close() })
-    const services = createServices(config, database, log, now)
+    const services = createServices(config, database, log, options)
+    parts.push({ name: 'queue connections', stop: () => services.queueConnections.close() })
     if (queue) await openQueue(services, parts)
-    parts.push({ name: 'wake-up', stop: () => services.wakeUp.close() })
+    parts.push({ name: 'work requests', stop: () => services.work.close() })
     return { config, services, stop }
   } catch (error) {
     await stop()
@@ -70,25 +78,35 @@ export async function startDatabaseServer(
   return startEmbeddedPostgres({ dataDir: path.join(config.dataDir, 'postgres') })
 }
 
-function createServices(config: Config, database: Database, log: Logger, now: () => Date): Services {
+function createServices(config: Config, database: Database, log: Logger, clock: Clock): Services {
+  const { now = () => new Date(), shift = () => 0 } = clock
+  const isWorker = config.roles.includes('worker')
+  const queueConnections = new QueueConnections(
+    database.url,
+    log,
+    isWorker ? QUEUE_CONNECTIONS : QUEUE_CONNECTIONS_OF_CALLERS,
+  )
+  const boss = createQueue(queueConnections, log, isWorker)
   return {
     config,
     database,
-    boss: createQueue(database, log, config.roles.includes('worker')),
+    boss,
     keyRing: new KeyRing({ database, now }),
     dns: createDnsResolver({ servers: config.dnsServers, now }),
     log,
     now,
-    wakeUp: new WakeUp(database, log),
+    clockShift: shift,
+    work: new WorkRequests(boss, log),
+    queueConnections,
   }
 }
 
 async function openQueue({ boss }: Services, parts: Part[]): Promise<void> {
   // Its handlers bring most of the product along, which those who enqueue nothing need not wait for.
-  const { jobs } = await import('./jobs.ts')
+  const { jobs, workKinds } = await import('./jobs.ts')
   parts.push({ name: 'queue', stop: () => boss.stop({ graceful: true, timeout: QUEUE_STOP_MS }) })
   await boss.start()
-  await defineQueues(boss, jobs)
+  await defineQueues(boss, jobs, workKinds)
 }
 
 async function migrateWhenThere(url: string, log: Logger, waitMs: number): Promise<void> {

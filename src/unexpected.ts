@@ -1,10 +1,12 @@
 import type { Logger } from 'pino'
-import { isDatabaseUnavailable } from './db/sql.ts'
-import { AppError, internalError, serviceUnavailable } from './errors.ts'
+import { isDatabaseSlow, isDatabaseUnavailable, ProjectBusyError } from './db/sql.ts'
+import { AppError, databaseSlow, internalError, projectBusy, serviceUnavailable } from './errors.ts'
 
 /** What the caller is told of an error: an AppError as it is, anything else as 503 or 500 without its cause. */
 export function publicCause(error: unknown): AppError {
   if (error instanceof AppError) return error
+  if (error instanceof ProjectBusyError) return projectBusy()
+  if (isDatabaseSlow(error)) return databaseSlow()
   return isDatabaseUnavailable(error) ? serviceUnavailable() : internalError()
 }
 

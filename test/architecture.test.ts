@@ -16,9 +16,12 @@ type Role =
   | 'queue'
   | 'mail'
   | 'audience'
+  | 'changes'
+  | 'messages'
   | 'http'
   | 'graphql'
   | 'rest'
+  | 'queue definition'
   | 'feature graphql'
   | 'feature http'
   | 'feature job'
@@ -31,6 +34,7 @@ const LISTS = ['schema.ts', 'jobs.ts', 'http.ts']
 function roleOf(file: string): Role {
   if (file.endsWith('.rules.ts')) return 'rules'
   const [folder = '', ...rest] = file.split('/')
+  if (file.startsWith('queue/define-')) return 'queue definition'
   if (folder === 'features') return featureRoleOf(file)
   if (rest.length > 0) return folder as Role
   if (LISTS.includes(file)) return 'lists'
@@ -49,18 +53,21 @@ const MAY_IMPORT: Record<Role, Role[]> = {
   generated: [],
   db: ['generated'],
   kernel: ['db'],
-  queue: ['kernel', 'db'],
+  queue: ['kernel', 'db', 'queue definition'],
+  'queue definition': ['kernel'],
   mail: ['rules'],
   audience: ['kernel', 'db', 'rules'],
+  changes: ['kernel', 'db', 'queue definition'],
+  messages: [],
   http: ['kernel'],
   graphql: ['kernel', 'http', 'generated'],
   rest: ['kernel', 'http', 'graphql'],
-  'feature sql': ['db', 'kernel'],
-  'feature service': ['kernel', 'db', 'rules', 'audience', 'feature sql'],
+  'feature sql': ['db', 'kernel', 'changes', 'messages'],
+  'feature service': ['kernel', 'db', 'rules', 'audience', 'changes', 'feature sql', 'queue definition'],
   'feature graphql': ['graphql', 'feature service', 'rules'],
-  'feature job': ['queue', 'kernel', 'feature service', 'feature sql', 'rules'],
+  'feature job': ['changes', 'queue definition', 'kernel', 'feature service', 'feature sql', 'rules'],
   'feature http': ['http', 'kernel', 'feature service', 'rules'],
-  lists: ['graphql', 'queue', 'feature graphql', 'feature job', 'feature http'],
+  lists: ['graphql', 'queue definition', 'feature graphql', 'feature job', 'feature http'],
   'services.ts': ['kernel', 'db', 'queue', 'lists'],
   app: [
     'services.ts',
@@ -195,6 +202,13 @@ scenario('The sources', nothingShared, (test) => {
   test('have at most 300 lines a file', () => {
     const long = filesOf('src/**/*.ts').filter((file) => textOf(file).trimEnd().split('\n').length > 300)
     assert.equal(long, [])
+  })
+
+  test('of contacts that enter and leave, and of segments, are at most 15 files a folder', () => {
+    for (const folder of ['memberships', 'segments']) {
+      const files = filesOf(`src/features/${folder}/*.ts`)
+      assert.ok(files.length > 0 && files.length <= 15, `${folder} has ${files.length} files`)
+    }
   })
 
   test('do not switch the compiler off', () => {

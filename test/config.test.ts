@@ -82,6 +82,7 @@ scenario('The configuration', startDirectory, (test) => {
       'ENCRYPTION_SECRET',
       'MAIL_PROVIDER',
       'SMTP_URL',
+      'SMTP_EHLO_NAME',
       'MAILGUN_API_KEY',
       'MAILGUN_URL',
       ...Object.keys(S3),
@@ -113,6 +114,7 @@ scenario('The configuration', startDirectory, (test) => {
       ENCRYPTION_SECRET: 'hunter2',
       MAIL_PROVIDER: 'pigeon-value',
       SMTP_URL: 'https://user:hunter2@smtp.example',
+      SMTP_EHLO_NAME: 'host-value',
       MAILGUN_URL: 'ftp://mailgun.example',
       S3_BUCKET: 'Bucket-value/..',
       S3_REGION: 'eu-value/x',
@@ -169,12 +171,39 @@ scenario('The configuration', startDirectory, (test) => {
 
   test('chooses the provider by what is configured', ({ load }) => {
     const SMTP_URL = 'smtp://127.0.0.1:2525'
-    assert.equal(load({ SMTP_URL }).mail, { provider: 'smtp', url: SMTP_URL, connections: 10 })
+    assert.equal(load({ SMTP_URL, API_URL: 'https://mail.sender.example/base' }).mail, {
+      provider: 'smtp',
+      url: SMTP_URL,
+      connections: 10,
+      ehloName: 'mail.sender.example',
+    })
     const both = load({ SMTP_URL, MAILGUN_API_KEY: 'key', MAILGUN_URL: 'http://127.0.0.1:9/' })
     assert.equal(both.mail, { provider: 'mailgun', apiKey: 'key', url: 'http://127.0.0.1:9' })
     assert.is(load({ SMTP_URL, MAILGUN_API_KEY: 'key', MAIL_PROVIDER: 'smtp' }).mail.provider, 'smtp')
     assert.equal(namesOf(problemsOf(() => load({ MAIL_PROVIDER: 'smtp' }))), ['SMTP_URL'])
     assert.equal(namesOf(problemsOf(() => load({ MAIL_PROVIDER: 'mailgun' }))), ['MAILGUN_API_KEY'])
+  })
+
+  test('takes the name of this host in EHLO, and refuses what is none', ({ load }) => {
+    const SMTP_URL = 'smtp://127.0.0.1:2525'
+    const nameFor = (env: Record<string, string>) => {
+      const { mail } = load({ SMTP_URL, ...env })
+      return mail.provider === 'smtp' ? mail.ehloName : undefined
+    }
+    const API_URL = 'https://mail.sender.example'
+    for (const SMTP_EHLO_NAME of ['out.sender.example', '[192.0.2.7]', '[IPv6:2001:db8::7]']) {
+      assert.is(nameFor({ API_URL, SMTP_EHLO_NAME }), SMTP_EHLO_NAME)
+    }
+    for (const SMTP_EHLO_NAME of [
+      'localhost',
+      '192.0.2.7',
+      '[192.0.2]',
+      '[2001:db8::7]',
+      'a b.example',
+      'a.example\r\nQUIT',
+    ]) {
+      assert.equal(namesOf(problemsOf(() => load({ SMTP_URL, SMTP_EHLO_NAME }))), ['SMTP_EHLO_NAME'])
+    }
   })
 
   test('keeps images in S3 when all of it is there', ({ load }) => {

@@ -1,3 +1,4 @@
+import { isKept } from '../db/kept-contacts.sql.ts'
 import { escapeLike } from '../lib/like.ts'
 import { type Bind, columnInside, dataCondition } from './data-test.sql.ts'
 import { spanAt, startOf, timestampText } from './dates.rules.ts'
@@ -13,17 +14,44 @@ export type CompileOptions = {
   firstParameter?: number
 }
 
-type Compiler = { audience: Audience; project: string; now: Date; bind: Bind }
+/**
+ * Events and lists up to which Postgres may join all of them with the contacts. The time and memory of planning grow
+ * with the third power of joins: 100 take half a second and 170 MB.
+ */
+const MAX_JOINS = 10
+/** Of more, those that are joined all the same, so that a rare event can be where the plan starts. */
+const STARTING_POINTS = 4
+
+/** What required events and lists become: `asked` for so far, and how many more may be joined. */
+type Joins = { asked: number; left: number; negated: boolean }
+
+type Compiler = {
+  audience: Audience
+  project: string
+  now: Date
+  bind: Bind
+  joins: Joins
+  /** Whether what is compiled has to be true for the whole, which is what Postgres makes joins of. */
+  isRequired: boolean
+}
 
 /**
  * Turns an audience into a condition on rows of `contacts c`: those of the project that the tree is true for.
- * It is true or false, never null, and cannot fail, whatever contacts hold. Nothing of the tree is in its text.
+ * It is true or false, never null, and cannot fail, whatever contacts hold. Contacts that are being erased
+ * are none. Nothing of the tree is in its text.
  *
  * Indexes: data equality is containment (GIN on data), parts of addresses are LIKE (contacts_email_part), event
  * filters lean on the keys of `events` that start with (project_id, contact_id) and (project_id, name,
  * created_at, contact_id), stored segments on the key of `segment_members`.
  */
 export function compileTree(audience: Audience, options: CompileOptions): Predicate {
+  const all: Joins = { asked: 0, left: Number.POSITIVE_INFINITY, negated: true }
+  const predicate = compileWith(all, audience, options)
+  if (all.asked <= MAX_JOINS) return predicate
+  return compileWith({ asked: 0, left: STARTING_POINTS, negated: false }, audience, options)
+}
+
+function compileWith(joins: Joins, audience: Audience, options: CompileOptions): Predicate {
   const { projectId, now, firstParameter = 1 } = options
   const values: (string | boolean)[] = []
   const bind: Bind = (value, type) => {
@@ -31,11 +59,14 @@ export function compileTree(audience: Audience, options: CompileOptions): Predic
     return `$${firstParameter + values.length - 1}::${type}`
   }
   const project = bind(projectId, 'uuid')
-  const condition = treeCondition({ audience, project, now, bind }, audience.tree)
-  return { text: `(c.project_id = ${project} and ${condition})`, values }
+  const compiler = { audience, project, now, bind, joins, isRequired: true }
+  const condition = treeCondition(compiler, audience.tree)
+  return { text: `(c.project_id = ${project} and ${isKept('c', project)} and ${condition})`, values }
 }
 
-function treeCondition(compiler: Compiler, tree: FilterTree): string {
+function treeCondition(outer: Compiler, tree: FilterTree): string {
+  const isRequired = outer.isRequired && (tree.logic === 'AND' || tree.groups.length === 1)
+  const compiler = { ...outer, isRequired }
   const groups = tree.groups.map(({ filters, conditions }) => {
     const parts = filters.map((filter) => filterCondition(compiler, filter))
     if (conditions) parts.push(treeCondition(compiler, conditions))
@@ -45,53 +76,72 @@ function treeCondition(compiler: Compiler, tree: FilterTree): string {
 }
 
 function filterCondition(compiler: Compiler, { test, negated }: Filter): string {
-  const condition = testCondition(compiler, test)
-  return negated ? `not ${condition}` : condition
-}
-
-function testCondition(compiler: Compiler, test: Test): string {
   const { bind, now } = compiler
+  const not = negated ? 'not ' : ''
   switch (test.on) {
     case 'email':
       return test.is === 'equal'
-        ? `(c.email = ${bind(test.text, 'text')})`
-        : `(c.email like ${bind(`%${escapeLike(test.text)}%`, 'text')})`
+        ? `${not}(c.email = ${bind(test.text, 'text')})`
+        : `${not}(c.email like ${bind(`%${escapeLike(test.text)}%`, 'text')})`
     case 'subscribed':
-      return `(c.subscribed = ${bind(test.value, 'boolean')})`
+      return `${not}(c.subscribed = ${bind(test.value, 'boolean')})`
     case 'createdAt':
-      return columnInside(bind, 'c.created_at', spanAt(test.is, now))
+      return not + columnInside(bind, 'c.created_at', spanAt(test.is, now))
     case 'updatedAt':
-      return columnInside(bind, 'c.updated_at', spanAt(test.is, now))
+      return not + columnInside(bind, 'c.updated_at', spanAt(test.is, now))
     case 'data':
-      return `(${dataCondition(bind, test.path, test.is, now)})`
+      return `${not}(${dataCondition(bind, test.path, test.is, now)})`
     case 'context':
       throw new Error('A condition on the context of a workflow cannot be asked of the database')
     case 'event':
-      return eventCondition(compiler, test)
+      return eventCondition(compiler, test, negated)
     case 'segment':
-      return segmentCondition(compiler, test.id)
+      return segmentCondition(compiler, test.id, negated)
   }
 }
 
-function eventCondition({ bind, project, now }: Compiler, test: Test & { on: 'event' }): string {
+/**
+ * Postgres makes a join of a required "exists" wherever it can, but not of one that is compared as a number. It takes
+ * that for true of nearly all contacts, so it reads the events of the name once for all of them, instead of looking
+ * up those of each contact.
+ */
+function existence({ isRequired, joins }: Compiler, rows: string, negated: boolean): string {
+  const exists = `exists (${rows})`
+  const plain = negated ? `(not ${exists})` : `(${exists})`
+  if (!isRequired) return plain
+  joins.asked += 1
+  if (negated ? joins.negated : joins.left > 0) {
+    joins.left -= negated ? 0 : 1
+    return plain
+  }
+  return `((${exists})::int <> ${negated ? 1 : 0})`
+}
+
+function eventCondition(compiler: Compiler, test: Test & { on: 'event' }, negated: boolean): string {
+  const { bind, project, now } = compiler
   const name = bind(test.name, 'text')
   const start =
     test.last.is === 'any' ? '' : bind(timestampText(startOf(test.last.window, now)), 'timestamptz')
   const since = start && ` and e.created_at >= ${start}`
-  const exists = (more: string) =>
-    `exists (select from events e where e.project_id = ${project} and e.contact_id = c.id and e.name = ${name}${
+  const events = (more: string) =>
+    `select from events e where e.project_id = ${project} and e.contact_id = c.id and e.name = ${name}${
       more + (test.byPersons ? BY_PERSONS : '')
-    })`
-  if (test.last.is === 'olderThan') return `(${exists('')} and not ${exists(since)})`
-  return `(${exists(since)})`
+    }`
+  if (test.last.is !== 'olderThan') return existence(compiler, events(since), negated)
+  const last = `(${existence(compiler, events(''), false)} and ${existence(compiler, events(since), true)})`
+  return negated ? `not ${last}` : last
 }
 
 const BY_PERSONS = ` and not e.data @> '{"bot": true}'`
 
 /** Stored members are looked up; a segment without them is its condition. */
-function segmentCondition(compiler: Compiler, id: string): string {
+function segmentCondition(compiler: Compiler, id: string, negated: boolean): string {
   const source = segmentOf(compiler.audience, id)
-  if (source.members === 'computed') return treeCondition(compiler, source.condition)
-  return `(exists (select from segment_members m where m.project_id = ${compiler.project}
-    and m.segment_id = ${compiler.bind(id, 'uuid')} and m.contact_id = c.id))`
+  if (source.members === 'computed') {
+    const condition = treeCondition(compiler, source.condition)
+    return negated ? `not ${condition}` : condition
+  }
+  const members = `select from segment_members m where m.project_id = ${compiler.project}
+    and m.segment_id = ${compiler.bind(id, 'uuid')} and m.contact_id = c.id`
+  return existence(compiler, members, negated)
 }

@@ -1,3 +1,4 @@
+import { isKept } from '../db/kept-contacts.sql.ts'
 import { type Statement, statement } from '../db/sql.ts'
 import type { JsonObject, JsonValue } from '../lib/json.ts'
 
@@ -23,16 +24,18 @@ export type ContactRow = {
 export const contactOf: Statement<ContactRow> = statement(
   'audience-contact',
   `select email, subscribed, created_at as "createdAt", updated_at as "updatedAt", data
-   from contacts where project_id = $1::uuid and id = $2::uuid`,
+   from contacts where project_id = $1::uuid and id = $2::uuid and ${isKept('contacts', '$1::uuid')}`,
 )
 
 /** The last event of each name $3 of contact $2. Index: events (project_id, contact_id, id). */
 export const lastEvents: Statement<{ name: string; at: Date; byPerson: Date | null }> = statement(
   'audience-last-events',
-  `select name, max(created_at) as at,
-     max(created_at) filter (where not data @> '{"bot": true}') as "byPerson"
-   from events where project_id = $1::uuid and contact_id = $2::uuid and name = any($3::text[])
-   group by name`,
+  `select wanted.name, last.at, by_person.at as "byPerson" from unnest($3::text[]) as wanted (name)
+   cross join lateral (select created_at as at from events
+     where project_id = $1::uuid and contact_id = $2::uuid and name = wanted.name order by id desc limit 1) last
+   left join lateral (select created_at as at from events
+     where project_id = $1::uuid and contact_id = $2::uuid and name = wanted.name and not data @> '{"bot": true}'
+     order by id desc limit 1) by_person on true`,
 )
 
 /** Those of the segments $3 that have contact $2 as a stored member. Key: segment_members_pkey. */

@@ -1,83 +1,172 @@
 import { PrismaPg } from '@prisma/adapter-pg'
-import pg from 'pg'
+import type pg from 'pg'
 import { PrismaClient } from '../generated/prisma/client.ts'
+import { FairSlots } from './fair-slots.ts'
 import { PipelinedConnections } from './pipelined-connections.ts'
-import { type Sql, type Statement, sqlState } from './sql.ts'
+import { Pool } from './pool.ts'
+import { hasNotRun, type Sql, type Statement, sqlState } from './sql.ts'
 
-/** A statement that takes longer is ended by the server; the request answers 503. */
-const STATEMENT_TIMEOUT_MS = 30_000
-/** Statements of the hot paths have others behind them, and are done in milliseconds. */
-const SHORT_STATEMENT_TIMEOUT_MS = 10_000
-/** A statement that waits for a row longer than this goes on waiting where it holds up nobody, on the pool. */
+/** A statement of a request that takes longer is ended by the server; the request answers 503. */
+const STATEMENT_TIMEOUT_MS = 5_000
+const WORKER_STATEMENT_TIMEOUT_MS = 30_000
+const HEALTH_TIMEOUT_MS = 2_000
+/** A short statement that waits for a row longer than this goes on waiting where it holds up nobody, on the pool. */
 const SHORT_LOCK_TIMEOUT_MS = 100
 const LOCK_TIMEOUT = '55P03'
 const CONNECT_TIMEOUT_MS = 5_000
+const ANALYTIC_CONNECTIONS = 3
+/** A long read that spreads over all processors is done sooner, and everybody else later. */
+const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0'
+const DELIVERY_CONNECTIONS = 3
+const DELIVERY_TIMEOUT_MS = 15_000
+/** Mail of many projects is settled together: what has to wait for a row is settled later, the rest now. */
+const SHORT_LOCKS = '-c lock_timeout=250'
+/** Longer than a statement may take: whoever is next gets the place of one that was ended. */
+const ANALYTIC_SHARE = { perProject: 1, waitMs: STATEMENT_TIMEOUT_MS + 2_000 }
 
-export type Database = {
+/** One class of connections, for hand-written statements and for Prisma. */
+export type Connections = { pool: pg.Pool; prisma: PrismaClient; sql: Sql }
+
+/**
+ * The connections of requests, and beside them those that no request can take: `worker` for background work and
+ * `health` for the check whether the service is ready.
+ */
+export type Database = Connections & {
   url: string
-  pool: pg.Pool
-  prisma: PrismaClient
-  sql: Sql
+  worker: Connections
+  /** For taking, reading and settling mail, which no other background work can hold up. */
+  delivery: Sql
+  health: pg.Pool
   close(): Promise<void>
 }
 
-/**
- * One pool per process, which Prisma and the hand-written statements share, and beside it a few pipelined
- * connections for the short statements of the hot paths.
- */
-export function openDatabase(
-  url: string,
-  options: { poolSize: number; pipelines: number; onError: (error: Error) => void },
-): Database {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: options.poolSize,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idleTimeoutMillis: 30_000,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    // The client's own clock, for a server that no longer answers at all.
-    query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
-    idle_in_transaction_session_timeout: 60_000,
-    keepAlive: true,
-    application_name: 'mailwright',
-  })
+export type DatabaseOptions = {
+  poolSize: number
+  workerPoolSize: number
+  pipelines: number
+  onError: (error: Error) => void
+}
+
+/** Connections are made when they are needed first: a process without background work has none for it. */
+export function openDatabase(url: string, options: DatabaseOptions): Database {
   let closing = false
   // An idle connection that breaks must not end the process; the next query opens a new one. While we close,
   // the server may be the first to end one.
   const onError = (error: Error) => {
     if (!closing) options.onError(error)
   }
-  pool.on('error', onError)
+  const openPool = (size: number, timeoutMs: number, options?: string) =>
+    poolOf(url, size, timeoutMs, onError, options)
+  const pool = openPool(options.poolSize, STATEMENT_TIMEOUT_MS)
+  const analyticPool = openPool(ANALYTIC_CONNECTIONS, STATEMENT_TIMEOUT_MS, ONE_PROCESSOR)
+  const delivery = openPool(DELIVERY_CONNECTIONS, DELIVERY_TIMEOUT_MS, SHORT_LOCKS)
+  const health = openPool(1, HEALTH_TIMEOUT_MS)
   const pipelines = new PipelinedConnections(url, {
     connections: options.pipelines,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    statementTimeoutMs: SHORT_STATEMENT_TIMEOUT_MS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     lockTimeoutMs: SHORT_LOCK_TIMEOUT_MS,
     onError,
   })
-  const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
-  const onPool = async <Row extends object>(query: Statement<Row>, values: unknown[]) => {
-    const result = await pool.query<Row>({ name: query.name, text: query.text, values })
-    return result.rows
-  }
+  const prisma = prismaOn(pool)
+  const worker = workerConnections(openPool(options.workerPoolSize, WORKER_STATEMENT_TIMEOUT_MS))
   return {
     url,
     pool,
     prisma,
-    sql: async <Row extends object>(query: Statement<Row>, values: unknown[] = []) => {
-      if (!query.short) return onPool(query, values)
-      try {
-        return await pipelines.query<Row>(query, values)
-      } catch (error) {
-        if (sqlState(error) !== LOCK_TIMEOUT) throw error
-        return onPool(query, values)
-      }
-    },
+    sql: requestSql(pool, pipelines, analyticPool),
+    worker,
+    delivery: (query, values = []) => runOn(delivery, query, values),
+    health,
     async close() {
       closing = true
       await pipelines.close()
       await prisma.$disconnect()
+      await Promise.all([worker.close(), ...[pool, analyticPool, delivery, health].map((one) => one.end())])
+    },
+  }
+}
+
+function poolOf(
+  url: string,
+  size: number,
+  statementTimeoutMs: number,
+  onError: (error: Error) => void,
+  options?: string,
+): Pool {
+  const pool = new Pool({
+    connectionString: url,
+    max: size,
+    ...(options !== undefined && { options }),
+    connectionTimeoutMillis: Math.min(CONNECT_TIMEOUT_MS, statementTimeoutMs),
+    idleTimeoutMillis: 30_000,
+    statement_timeout: statementTimeoutMs,
+    // The client's own clock, for a server that no longer answers at all.
+    query_timeout: statementTimeoutMs * 2,
+    idle_in_transaction_session_timeout: 60_000,
+    keepAlive: true,
+    application_name: 'mailwright',
+  })
+  pool.on('error', onError)
+  return pool
+}
+
+const prismaOn = (pool: Pool) => new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
+
+/** Its Prisma client takes 12 MB, so it is made when it is needed first. */
+function workerConnections(pool: Pool): Connections & { close: () => Promise<void> } {
+  let prisma: PrismaClient | null = null
+  return {
+    pool,
+    get prisma() {
+      prisma ??= prismaOn(pool)
+      return prisma
+    },
+    sql: (query, values = []) => runOn(pool, query, values),
+    close: async () => {
+      await prisma?.$disconnect()
       await pool.end()
     },
   }
+}
+
+function requestSql(pool: Pool, pipelines: PipelinedConnections, analyticPool: Pool): Sql {
+  const slots = new FairSlots(ANALYTIC_CONNECTIONS, ANALYTIC_SHARE)
+  return async <Row extends object>(query: Statement<Row>, values: unknown[] = []): Promise<Row[]> => {
+    if (query.kind === 'analytic') {
+      return slots.run(projectOf(query, values), () => runOn(analyticPool, query, values))
+    }
+    if (query.kind === 'usual') return runOn(pool, query, values)
+    try {
+      return await pipelines.query<Row>(query, values)
+    } catch (error) {
+      if (sqlState(error) === LOCK_TIMEOUT) return runOn(pool, query, values)
+      if (hasNotRun(error)) return runUnprepared(pool, query, values)
+      throw error
+    }
+  }
+}
+
+function projectOf({ text }: Statement<unknown>, [project]: unknown[]): string {
+  if (typeof project === 'string') return project
+  throw new Error(`The first value of an analytic statement is its project: ${text}`)
+}
+
+async function runOn<Row extends object>(
+  pool: Pool,
+  query: Statement<Row>,
+  values: unknown[],
+): Promise<Row[]> {
+  try {
+    const { name, text } = query
+    return (await pool.query<Row>({ name, text, values })).rows
+  } catch (error) {
+    if (hasNotRun(error)) return runUnprepared(pool, query, values)
+    throw error
+  }
+}
+
+/** Depends on nothing that a connection remembers. */
+async function runUnprepared<Row extends object>(pool: Pool, { text }: Statement<Row>, values: unknown[]) {
+  return (await pool.query<Row>(text, values)).rows
 }

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { leavesIntact } from './pool.ts'
 
 type Connection = { client: Promise<pg.Client> | null; waiting: number }
 
@@ -16,6 +17,9 @@ export type PipelineOptions = {
  * (pipelining). Each is its own transaction, as on a pool. It spares the database and this process a switch
  * back and forth per statement: about a third of the processor time of a hot path. Only statements that never
  * wait long may come here, because the ones behind a slow one wait with it.
+ *
+ * The first use of a statement prepares it, and those sent behind rely on that: when it fails, they fail with
+ * 26000, having done nothing.
  */
 export class PipelinedConnections {
   readonly #url: string
@@ -32,11 +36,15 @@ export class PipelinedConnections {
   async query<Row extends object>(query: { name: string; text: string }, values: unknown[]): Promise<Row[]> {
     const connection = this.#leastBusy()
     connection.waiting += 1
+    connection.client ??= this.#open(connection)
+    const opening = connection.client
     try {
-      connection.client ??= this.#open(connection)
-      const client = await connection.client
+      const client = await opening
       const result = await client.query<Row>({ name: query.name, text: query.text, values })
       return result.rows
+    } catch (error) {
+      if (!leavesIntact(error)) replace(connection, opening)
+      throw error
     } finally {
       connection.waiting -= 1
     }
@@ -90,4 +98,11 @@ export class PipelinedConnections {
       await open?.end()
     }
   }
+}
+
+/** The next statement gets a new connection; the old one ends when all that were sent on it have been answered. */
+function replace(connection: Connection, opened: Promise<pg.Client>): void {
+  if (connection.client !== opened) return
+  connection.client = null
+  opened.then((client) => client.end()).catch(() => {})
 }

@@ -1,7 +1,7 @@
-import type { Named, AudienceUsage as Usage } from '../audience/usage.ts'
+import type { Consuming, Usage } from '../changes/interests.ts'
 import { builder } from './builder.ts'
 
-const AudienceUser = builder.objectRef<Named>('AudienceUser').implement({
+const AudienceUser = builder.objectRef<Consuming>('AudienceUser').implement({
   description: 'A segment, campaign or workflow that refers to something.',
   fields: (t) => ({ id: t.exposeID('id'), name: t.exposeString('name') }),
 })

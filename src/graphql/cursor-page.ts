@@ -21,7 +21,7 @@ export const cursorPageOf = <Item>(name: string, item: OutputRef<Item>) =>
       hasMore: t.exposeBoolean('hasMore'),
       total: t.int({
         description:
-          'Of all pages, counted for the first page only; 0 on later ones. Of contacts exact up to 10,000, above that as of at most a minute ago.',
+          'Of all pages, counted for the first page only; 0 on later ones. Of contacts exact up to 10,000, above that as of at most a minute ago; where counting takes too long the last number, or an estimate.',
         resolve: ({ countTotal }) => countTotal(),
       }),
     }),

@@ -34,19 +34,22 @@ export function publicGraphQLError(error: unknown): GraphQLError {
   const cause = located ? causeOf(located) : error
   const known = publicCause(cause)
   // Without a path nothing was executed: the status is that of the HTTP answer, where its media type lets it be.
-  const http = located?.extensions.http ?? (located?.path ? null : httpStatusOf(known))
+  const http = located?.extensions.http ?? (located?.path ? httpHeadersOf(known) : httpStatusOf(known))
   return new GraphQLError(known.message, {
     nodes: located?.nodes ?? null,
     source: located?.source ?? null,
     positions: located?.positions ?? null,
     path: located?.path ?? null,
     originalError: cause instanceof Error ? cause : new Error(String(cause)),
-    extensions: { ...(http !== null && { http }), ...toPublicError(known, '') },
+    extensions: { ...(http && { http }), ...toPublicError(known, '') },
   })
 }
 
 /** GraphQL over HTTP answers a request that it understood with 200 to clients that accept plain JSON (`spec`). */
 const httpStatusOf = ({ statusCode }: AppError) => ({ status: statusCode, spec: statusCode < 500 })
+
+/** Such as Retry-After, for who looks at them. */
+const httpHeadersOf = ({ extras: { headers } }: AppError) => headers && { headers }
 
 export const isPublic = ({ extensions }: GraphQLError): boolean => 'statusCode' in extensions
 

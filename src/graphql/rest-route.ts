@@ -23,6 +23,8 @@ export type RestRoute = {
   upload: Upload | null
   /** The status of answers of which this is true, where what was done decides. */
   otherStatus: { status: number; applies: (data: unknown) => boolean } | null
+  /** Fields that are not in the answer when they are null. */
+  omittedWhenNull: readonly string[]
   /** Arguments that only GraphQL has. */
   graphqlOnly: readonly string[]
   /** Codes that the operation can answer with besides those that every operation of its kind can. */
@@ -44,6 +46,7 @@ const route =
     shortErrorFor: [],
     upload: null,
     otherStatus: null,
+    omittedWhenNull: [],
     graphqlOnly: [],
     errors: [],
     ...options,

@@ -3,4 +3,10 @@ import type { MailboxReader } from '../mail/mailbox.ts'
 import type { Metrics } from '../metrics.ts'
 
 /** What routes that are no operations work with. `mailbox` is null when mail really leaves. */
-export type HttpParts = { services: Services; metrics: Metrics; mailbox: MailboxReader | null }
+export type HttpParts = {
+  services: Services
+  metrics: Metrics
+  mailbox: MailboxReader | null
+  /** What waits of each kind of background work, by its name. */
+  workStates: () => Promise<Map<string, { pending: number; oldestSeconds: number | null }>>
+}

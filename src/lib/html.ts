@@ -8,3 +8,9 @@ const HTML_ENTITIES: Record<string, string> = {
 
 /** For text and for attribute values. */
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (c) => HTML_ENTITIES[c] ?? c)
+
+const anyTag = /<[a-z!/?]/i
+
+/** A text without any tag is shown as it was typed: its line breaks are kept. Any other one is HTML already. */
+export const withLineBreaks = (text: string): string =>
+  anyTag.test(text) ? text : text.replace(/\r\n|\r|\n/g, '<br>\n')

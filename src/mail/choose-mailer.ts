@@ -7,7 +7,7 @@ import { createSmtpMailer } from './smtp.ts'
 export function chooseMailer(mail: MailConfig, now: () => Date): Mailer {
   switch (mail.provider) {
     case 'smtp':
-      return createSmtpMailer({ url: mail.url, maxConnections: mail.connections })
+      return createSmtpMailer({ url: mail.url, maxConnections: mail.connections, ehloName: mail.ehloName })
     case 'mailgun':
       return createMailgunMailer({ apiKey: mail.apiKey, url: mail.url })
     case 'mailbox':

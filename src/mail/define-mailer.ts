@@ -1,19 +1,27 @@
-import type { DeliveryResult, Mailer, OutgoingMail } from './mailer.ts'
+import { within } from '../lib/within.ts'
+import type { DeliveryResult, Mailer, OutgoingMail, ProviderTrouble } from './mailer.ts'
 import { UnsendableMail } from './mime.ts'
 
 const longestReason = 500
 
+/** Milliseconds. */
+const longestCheck = 10_000
+
+const titles = { mailbox: 'Mailbox', smtp: 'SMTP', mailgun: 'Mailgun' }
+
 type Provider = Pick<Mailer, 'provider' | 'concurrency'> & {
-  /** Hands one message over; may throw. Ends within a bounded time. */
+  warnings?: readonly string[]
+  /** Hands one message over within a bounded time. Throws when it cannot be made ready for that. */
   deliver(mail: OutgoingMail): Promise<DeliveryResult>
-  /** What an error thrown by `deliver` means for the message. */
-  explain(error: unknown): DeliveryResult
+  /** What would become of any message now; `sent` when it would be taken. Never throws. */
+  probe?(): Promise<DeliveryResult>
   /** Frees what the provider holds, once nothing is under way any more. */
   release?(): void
 }
 
 /** A mailer that keeps the promises of the interface whatever its provider does. */
-export function defineMailer({ provider, concurrency, deliver, explain, release }: Provider): Mailer {
+export function defineMailer(given: Provider): Mailer {
+  const { provider, concurrency, warnings = [], deliver, probe, release } = given
   const underWay = new Set<Promise<DeliveryResult>>()
   let closed = false
 
@@ -21,13 +29,15 @@ export function defineMailer({ provider, concurrency, deliver, explain, release 
     try {
       return await deliver(mail)
     } catch (error) {
-      return error instanceof UnsendableMail ? failed('permanent', error.message) : explain(error)
+      if (error instanceof UnsendableMail) return failed('permanent', error.message)
+      return failed('temporary', `${titles[provider]}: ${messageOf(error)}`)
     }
   }
 
   return {
     provider,
     concurrency,
+    warnings,
     async send(mail) {
       if (closed) return failed('temporary', 'The service is shutting down')
       const delivery = attempt(mail)
@@ -35,6 +45,11 @@ export function defineMailer({ provider, concurrency, deliver, explain, release 
       const result = await delivery
       underWay.delete(delivery)
       return result
+    },
+    async check() {
+      if (!probe) return null
+      const answer = await within(longestCheck, probe())
+      return troubleIn(answer ?? failed('temporary', `No answer within ${longestCheck / 1000} s`))
     },
     async close() {
       closed = true
@@ -44,9 +59,29 @@ export function defineMailer({ provider, concurrency, deliver, explain, release 
   }
 }
 
-/** A failed hand-over whose reason fits the `error` field: one line of at most 500 characters. */
+function troubleIn(result: DeliveryResult): ProviderTrouble | null {
+  if (result.kind === 'sent') return null
+  const advice = result.kind === 'provider' ? result.advice : 'Look at the provider, if this lasts.'
+  return { reason: result.reason, advice }
+}
+
+/** A failed hand-over whose reason fits the `error` field. */
 export function failed(kind: 'temporary' | 'permanent', reason: string): DeliveryResult {
-  return { kind, reason: reason.replace(/\s+/g, ' ').trim().slice(0, longestReason) }
+  return { kind, reason: asReason(reason) }
+}
+
+/** The message may have been taken all the same: it was handed over, and no answer came. */
+export function unanswered(reason: string): DeliveryResult {
+  return { kind: 'temporary', reason: asReason(reason), uncertain: true }
+}
+
+export function inTrouble(scope: 'account' | 'domain', reason: string, advice: string): DeliveryResult {
+  return { kind: 'provider', scope, reason: asReason(reason), advice }
+}
+
+/** One line of at most 500 characters. */
+function asReason(text: string): string {
+  return text.replace(/\s+/g, ' ').trim().slice(0, longestReason)
 }
 
 export function messageOf(error: unknown): string {

@@ -1,5 +1,3 @@
-import { encodeWord } from 'nodemailer/lib/mime-funcs'
-
 /** Words longer than this cannot be folded into lines of at most 998 characters (RFC 5322). */
 const longestWord = /[^ ]{900}/
 
@@ -17,7 +15,68 @@ export function oneLine(value: string): string {
 /** The value of an unstructured header, as RFC 2047 words where it could not be read back as it is. */
 export function headerText(value: string): string {
   const text = oneLine(value)
-  if (!misread.test(text) && !longestWord.test(text)) return text
-  const readable = text.match(/[a-z0-9 ]/gi)?.length ?? 0
-  return encodeWord(text, readable * 2 > text.length ? 'Q' : 'B', 52)
+  return misread.test(text) || longestWord.test(text) ? encodedWords(text) : text
+}
+
+/** A display name as a phrase (RFC 5322, 3.2.5): bare, in quotation marks, or as RFC 2047 words. */
+export function phrase(name: string): string {
+  if (/^[\w ]*$/.test(name)) return name
+  return misread.test(name) ? encodedWords(name) : `"${name.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** `=?UTF-8?Q?` and `?=` around it come to 52, so that a word fits into a line behind the name of its header. */
+const longestEncoded = 40
+
+/** The bytes that stand for themselves in a Q word, also inside a phrase (RFC 2047, 5, rule 3). */
+const readable = /[a-z0-9!*+/-]/i
+
+const hex = (byte: number) => `=${byte.toString(16).toUpperCase().padStart(2, '0')}`
+const quoted = Array.from({ length: 256 }, (_, byte) => {
+  const character = String.fromCharCode(byte)
+  return character === ' ' ? '_' : readable.test(character) ? character : hex(byte)
+})
+
+const encodings = {
+  Q: (text: string) => Array.from(Buffer.from(text), (byte) => quoted[byte]).join(''),
+  B: (text: string) => Buffer.from(text).toString('base64'),
+}
+
+/**
+ * RFC 2047 words, each of which is readable alone. They are cut between the words of the text where that is
+ * possible, then between the characters that a reader sees: some programs show a blank where they are joined.
+ */
+function encodedWords(text: string): string {
+  const plain = text.match(/[a-z0-9 ]/gi)?.length ?? 0
+  const encoding = plain * 2 > text.length ? 'Q' : 'B'
+  const encode = encodings[encoding]
+  const parts: string[] = []
+  let encoded = ''
+  let part = ''
+  for (const piece of pieces(text, (candidate) => encode(candidate).length <= longestEncoded)) {
+    const longer = encode(part + piece)
+    if (part !== '' && longer.length > longestEncoded) {
+      parts.push(encoded)
+      part = piece
+      encoded = encode(piece)
+    } else {
+      part += piece
+      encoded = longer
+    }
+  }
+  parts.push(encoded)
+  return parts.map((content) => `=?UTF-8?${encoding}?${content}?=`).join(' ')
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+
+/** The text in pieces that each fit: words with their blanks, characters as a reader sees them, code points. */
+function* pieces(text: string, fits: (piece: string) => boolean): Generator<string> {
+  for (const word of text.match(/[^ ]* ?/g) ?? []) {
+    if (fits(word)) yield word
+    else
+      for (const { segment } of graphemes.segment(word)) {
+        if (fits(segment)) yield segment
+        else yield* segment
+      }
+  }
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { defineMailer, failed, messageOf } from './define-mailer.ts'
+import { defineMailer } from './define-mailer.ts'
 import { type MailFolder, mailFolder } from './mail-folder.ts'
 import type { Mailbox, Mailer, OutgoingMail } from './mailer.ts'
-import { composeRaw, plainText, UnsendableMail } from './mime.ts'
+import { composeMessage, plainText, UnsendableMail } from './mime.ts'
 
 const storedMessage = z.object({
   id: z.string(),
@@ -75,7 +75,6 @@ export function createMailboxMailer(options: MailboxOptions): Mailer & MailboxRe
       await pruneNowAndThen().catch(() => undefined)
       return { kind: 'sent', providerMessageId: null }
     },
-    explain: (error) => failed('temporary', `Mailbox: ${messageOf(error)}`),
   })
 
   return { ...mailer, ...reader(folder) }
@@ -111,8 +110,9 @@ async function readNewest(folder: MailFolder, names: string[], limit: number): P
 async function filesOf(mail: OutgoingMail, receivedAt: Date) {
   const complete = { ...mail, text: plainText(mail) }
   const tag = recipientTag(mail.to.address)
+  const { raw } = await composeMessage(complete)
   return [
-    { name: `${mail.emailId}.eml`, content: await composeRaw(complete) },
+    { name: `${mail.emailId}.eml`, content: raw },
     { name: `${mail.emailId}.${tag}.json`, content: JSON.stringify(describe(complete, receivedAt)) },
   ]
 }

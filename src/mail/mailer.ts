@@ -34,20 +34,35 @@ export type OutgoingMail = {
 }
 
 /**
- * What became of a hand-over. `temporary` may be tried again; `permanent` never succeeds for this message.
- * `reason` is written for the person who reads it in the email's `error` field.
+ * What became of a hand-over.
+ * - `temporary`: it is about this message, which may be tried again. `uncertain` is true when the whole message
+ *   had been handed over and no answer came: it may have been accepted.
+ * - `permanent`: this message never succeeds.
+ * - `provider`: the trouble is the provider's or the operator's (a refused log-in, an unknown host, an account or
+ *   a sender domain that the provider does not serve). No message is at fault, so no attempt may be counted.
+ *   `scope` says what is to pause: all mail, or only that of the sender's domain.
+ *
+ * `reason` is written for the person who reads it in the email's `error` field, `advice` for the operator: one
+ * sentence that says what to do.
  */
 export type DeliveryResult =
   | { kind: 'sent'; providerMessageId: string | null }
-  | { kind: 'temporary'; reason: string }
+  | { kind: 'temporary'; reason: string; uncertain?: boolean }
   | { kind: 'permanent'; reason: string }
+  | ({ kind: 'provider'; scope: 'account' | 'domain' } & ProviderTrouble)
+
+export type ProviderTrouble = { reason: string; advice: string }
 
 /** A way out for mail. `send` never throws: every failure is a result. */
 export interface Mailer {
   readonly provider: 'mailbox' | 'smtp' | 'mailgun'
   /** How many messages the provider takes at the same time. */
   readonly concurrency: number
+  /** What the operator should be told at the start, a sentence each. */
+  readonly warnings: readonly string[]
   send(mail: OutgoingMail): Promise<DeliveryResult>
+  /** Asks the provider whether it would take mail now; null when it would. Never throws, and ends within 10 s. */
+  check(): Promise<ProviderTrouble | null>
   /** Lets messages under way finish and closes connections. */
   close(): Promise<void>
 }

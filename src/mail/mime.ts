@@ -1,10 +1,15 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import DKIM, { type DKIMOptions } from 'nodemailer/lib/dkim'
-import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
-import type { SendMailOptions } from 'nodemailer/lib/mailer'
-import { headerText, oneLine } from './header-text.ts'
+import { domainToASCII } from 'node:url'
+import MailComposer, {
+  type MailComposerAttachment,
+  type MailComposerOptions,
+} from 'nodemailer/lib/mail-composer'
+import { foldLines } from 'nodemailer/lib/mime-funcs'
+import MimeNode from 'nodemailer/lib/mime-node'
+import { type DkimOptions, dkimSignature } from './dkim.ts'
+import { headerText, oneLine, phrase } from './header-text.ts'
 import { isHeaderName, replacesEnvelope } from './headers.rules.ts'
-import type { DkimKey, MailAttachment, Mailbox, OutgoingMail } from './mailer.ts'
+import type { DkimKey, MailAttachment, OutgoingMail } from './mailer.ts'
 import { textFromHtml } from './text-part.ts'
 
 /** The message itself is at fault: no provider can ever take it. */
@@ -23,58 +28,87 @@ const longestName = 500
 const addressShape = /^[^\x00-\x1f\x7f<>]+@[^\x00-\x20\x7f<>@/\\?#:,;()"]+$/
 
 /** RFC 6376's list and what bulk mail has to sign as well (RFC 8058 for List-Unsubscribe-Post). */
-const signedHeaders =
-  'From:Reply-To:Subject:Date:Message-ID:To:MIME-Version:Content-Type:Content-Transfer-Encoding:' +
-  'In-Reply-To:References:List-Id:List-Help:List-Unsubscribe:List-Unsubscribe-Post:List-Subscribe:' +
-  'List-Post:List-Owner:List-Archive:Feedback-ID'
+const signedFields = [
+  'from',
+  'reply-to',
+  'subject',
+  'date',
+  'message-id',
+  'to',
+  'mime-version',
+  'content-type',
+  'content-transfer-encoding',
+  'in-reply-to',
+  'references',
+  'list-id',
+  'list-help',
+  'list-unsubscribe',
+  'list-unsubscribe-post',
+  'list-subscribe',
+  'list-post',
+  'list-owner',
+  'list-archive',
+  'feedback-id',
+]
 
 /** The plain text of a message: its own, or made from its HTML. */
 export function plainText(mail: OutgoingMail): string {
   return mail.text ?? textFromHtml(mail.html)
 }
 
+/** A message as it leaves, and between whom: no header can ever add a recipient. */
+export type Composed = { from: string; to: string; raw: Buffer }
+
 /**
- * What nodemailer needs to write and sign the message. Throws UnsendableMail for headers and addresses that no
+ * The whole message, signed when it carries a DKIM key. Throws UnsendableMail for headers and addresses that no
  * message can carry, and an Error when the DKIM key is of no use.
  */
-export function mailOptions(mail: OutgoingMail): SendMailOptions {
-  const from = mailbox(mail.from)
-  const to = mailbox(mail.to)
+export async function composeMessage(mail: OutgoingMail): Promise<Composed> {
+  const key = mail.dkim && signature(mail.dkim)
+  const from = asciiAddress(mail.from.address)
+  const to = asciiAddress(mail.to.address)
+  // Written by us: nodemailer cuts a name that needs several encoded words within words.
+  const fromField = addressField('From', from, mail.from.name)
+  const toField = addressField('To', to, mail.to.name)
+  const rest = await new MailComposer(options(mail)).compile().build()
+  const end = rest.indexOf(emptyLine) + 2
+  const header = Buffer.concat([Buffer.from(fromField + toField), rest.subarray(0, end)])
+  const body = rest.subarray(end + 2)
+  const signed = key ? dkimSignature(header, body, key) : ''
+  return { from, to, raw: Buffer.concat([Buffer.from(signed, 'latin1'), header, rest.subarray(end)]) }
+}
+
+const emptyLine = '\r\n\r\n'
+
+function options(mail: OutgoingMail): MailComposerOptions {
+  const { replyTo } = mail
   return {
-    from,
-    to,
-    replyTo: mail.replyTo === undefined ? undefined : mailbox({ address: mail.replyTo }),
-    // Named here, so that no header can ever add a recipient.
-    envelope: { from: { address: from.address }, to: { address: to.address } },
+    replyTo: replyTo === undefined ? undefined : { address: asciiAddress(replyTo), name: '' },
     messageId: mail.messageId,
     date: mail.date,
     headers: headers(mail),
     text: lineFeeds(plainText(mail)),
     html: lineFeeds(mail.html),
     attachments: mail.attachments.map(attachment),
-    dkim: mail.dkim && signature(mail.dkim),
+    newline: 'windows',
     disableFileAccess: true,
     disableUrlAccess: true,
   }
 }
 
-/** The whole message as bytes, signed when it carries a DKIM key. Throws like `mailOptions`. */
-export async function composeRaw(mail: OutgoingMail): Promise<Buffer> {
-  const { dkim, ...options } = mailOptions(mail)
-  const message = new MailComposer({ ...options, newline: 'windows' }).compile()
-  if (dkim) message.processFunc((input) => new DKIM(dkim).sign(input))
-  return message.build()
-}
-
-function mailbox({ address, name = '' }: Mailbox): { name: string; address: string } {
+/** As it stands in a header and in the envelope: with the domain in ASCII, quoted where that is needed. */
+function asciiAddress(address: string): string {
   if (!addressShape.test(address)) {
     throw new UnsendableMail(`${JSON.stringify(address)} is not an email address`)
   }
+  return MimeNode.encodeHeaderValue('Sender', { address, name: '' }).replace(/^<|>$/g, '')
+}
+
+function addressField(field: 'From' | 'To', address: string, name = ''): string {
   const shown = oneLine(name).replace(/\s+/g, ' ').trim()
-  return {
-    address,
-    name: shown.length <= longestName ? shown : `${shown.slice(0, longestName - 1).toWellFormed()}…`,
-  }
+  const cut = shown.length <= longestName ? shown : `${shown.slice(0, longestName - 1).toWellFormed()}…`
+  const bare = cut === '' && !address.startsWith('"')
+  return `${foldLines(bare ? `${field}: ${address}` : `${field}: ${phrase(cut)} <${address}>`)}\r\n`
 }
 
 function headers(mail: OutgoingMail) {
@@ -114,20 +148,15 @@ function attachedType(contentType: string): string {
   return mediaType.test(type) && !/^(?:message|multipart)\//i.test(type) ? type : 'application/octet-stream'
 }
 
-function signature(key: DkimKey): DKIMOptions {
-  return {
-    domainName: key.domain,
-    keySelector: key.selector,
-    privateKey: signingKey(key),
-    headerFieldNames: signedHeaders,
-  }
+function signature(key: DkimKey): DkimOptions {
+  const { domain, selector } = key
+  return { domain: domainToASCII(domain), selector, privateKey: signingKey(key), fields: signedFields }
 }
 
 /** Reading a PEM costs as much as a good part of the signature, and a service signs with few keys. */
 const readKeys = new Map<string, KeyObject>()
 const mostKeys = 1000
 
-/** nodemailer sends a message unsigned when its key is of no use; that must not go unnoticed. */
 function signingKey({ domain, privateKey }: DkimKey): KeyObject {
   const known = readKeys.get(privateKey)
   if (known) return known

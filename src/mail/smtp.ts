@@ -1,7 +1,13 @@
-import { createTransport, type NodemailerError } from 'nodemailer'
-import { defineMailer, failed, messageOf } from './define-mailer.ts'
+import { isIP } from 'node:net'
+import { Readable } from 'node:stream'
+import { createTransport, type NodemailerError, type Transporter } from 'nodemailer'
+import MailMessage from 'nodemailer/lib/mailer/mail-message.js'
+import MimeNode from 'nodemailer/lib/mime-node'
+import type { SMTPPoolOptions, SMTPPoolSentMessageInfo } from 'nodemailer/lib/smtp-pool'
+import { defineMailer, messageOf } from './define-mailer.ts'
 import type { DeliveryResult, Mailer } from './mailer.ts'
-import { mailOptions } from './mime.ts'
+import { composeMessage } from './mime.ts'
+import { explainSmtp, type Progress } from './smtp-failures.ts'
 
 /** Milliseconds; `send` bounds a whole hand-over, the wait for a free connection included. */
 export type SmtpTimeouts = { connection: number; greeting: number; socket: number; send: number }
@@ -10,74 +16,145 @@ export type SmtpOptions = {
   /** `smtp://user:pass@host:port` or `smtps://…`, with nodemailer's options as query parameters. */
   url: string
   maxConnections?: number | undefined
+  /** What this host calls itself in EHLO; nodemailer's choice when absent. */
+  ehloName?: string | undefined
   timeouts?: Partial<SmtpTimeouts> | undefined
 }
 
 const usualTimeouts: SmtpTimeouts = { connection: 10_000, greeting: 10_000, socket: 60_000, send: 300_000 }
 
-/** Replies that ask for authentication or encryption: the operator's mistake, which must not cost mail. */
-const accessReplies = new Set([530, 534, 535, 538])
-
 /** Hands mail to an SMTP server over a pool of connections. Throws when `url` is no SMTP URL. */
-export function createSmtpMailer({ url, maxConnections = 10, timeouts }: SmtpOptions): Mailer {
+export function createSmtpMailer({ url, maxConnections = 10, ehloName, timeouts }: SmtpOptions): Mailer {
   if (!isSmtpUrl(url)) {
     throw new Error('The SMTP server must be given as smtp://user:password@host:port or smtps://…')
   }
   const limits = { ...usualTimeouts, ...timeouts }
-  const transport = createTransport({
-    url,
-    pool: true,
-    maxConnections,
-    maxMessages: 1000,
-    connectionTimeout: limits.connection,
-    greetingTimeout: limits.greeting,
-    socketTimeout: limits.socket,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  })
-
+  const common = commonOptions(url, ehloName, limits)
+  const transport = createTransport({ ...common, pool: true, maxConnections, maxMessages: 1000 })
   const { options } = transport
+  const password = options.auth?.pass
 
   return defineMailer({
     provider: 'smtp',
     concurrency: options.maxConnections ?? maxConnections,
+    warnings: isExposed(options) ? [exposed] : [],
     async deliver(mail) {
-      // A server that trickles its replies never meets the socket's time-out.
-      const overdue = new AbortController()
-      const timer = setTimeout(() => overdue.abort(), limits.send)
+      const { from, to, raw } = await composeMessage(mail)
+      const message = new FinishedMessage(raw, { from, to: [to] })
       try {
-        const { response } = await transport.sendMail({ ...mailOptions(mail), signal: overdue.signal })
-        return { kind: 'sent', providerMessageId: queueId(response) }
-      } finally {
-        clearTimeout(timer)
+        return { kind: 'sent', providerMessageId: queueId(await handOver(transport, message, limits.send)) }
+      } catch (error) {
+        return explain(error, message.progress, password)
       }
     },
-    explain: (error) => explain(error, limits.send, options.auth?.pass),
+    async probe() {
+      // A connection of its own, because the pool's may all be busy.
+      const socketTimeout = Math.min(limits.socket, longestSilence)
+      try {
+        await createTransport({ ...common, socketTimeout }).verify()
+        return { kind: 'sent', providerMessageId: null }
+      } catch (error) {
+        return explain(error, 'connecting', password)
+      }
+    },
     release: () => transport.close(),
   })
 }
+
+const commonOptions = (url: string, name: string | undefined, limits: SmtpTimeouts) => ({
+  url,
+  name,
+  connectionTimeout: limits.connection,
+  greetingTimeout: limits.greeting,
+  socketTimeout: limits.socket,
+  disableFileAccess: true,
+  disableUrlAccess: true,
+})
+
+type Pool = Transporter<SMTPPoolSentMessageInfo, SMTPPoolOptions>
+
+/** Gives the message to the pool, past what nodemailer does to compose one, and resolves with the last reply. */
+async function handOver(transport: Pool, message: FinishedMessage, patience: number): Promise<string> {
+  // A server that trickles its replies never meets the socket's time-out.
+  const overdue = new AbortController()
+  const late = new Error(`not done within ${patience / 1000} s`)
+  const timer = setTimeout(() => overdue.abort(late), patience)
+  const entry = new MailMessage(transport, { signal: overdue.signal })
+  entry.message = message
+  try {
+    return await new Promise((resolve, reject) => {
+      transport.transporter.send(entry, (error, answer) => {
+        if (error) reject(overdue.signal.aborted ? late : error)
+        else resolve(answer?.response ?? '')
+      })
+    })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const chunkBytes = 65_536
+
+/** The message as the pool takes it: opened once a connection is ready for it, read to its end once it is wanted. */
+class FinishedMessage extends MimeNode {
+  progress: Progress = 'connecting'
+  readonly #raw: Buffer
+
+  constructor(raw: Buffer, envelope: { from: string; to: string[] }) {
+    super('message/rfc822', { baseBoundary: 'none' })
+    this.#raw = raw
+    this.setEnvelope(envelope)
+  }
+
+  override createReadStream(): Readable {
+    const raw = this.#raw
+    let position = 0
+    this.progress = 'talking'
+    const stream = new Readable({
+      read() {
+        const end = position + chunkBytes
+        this.push(position < raw.length ? raw.subarray(position, end) : null)
+        position = end
+      },
+    })
+    return stream.once('end', () => {
+      this.progress = 'written'
+    })
+  }
+}
+
+/** Milliseconds that a check waits for a reply. */
+const longestSilence = 5_000
 
 function isSmtpUrl(url: string): boolean {
   const parsed = URL.parse(url)
   return parsed !== null && /^smtps?:$/.test(parsed.protocol) && parsed.hostname !== ''
 }
 
-function explain(error: unknown, patience: number, password: string | undefined): DeliveryResult {
-  const failure: NodemailerError = error instanceof Error ? error : new Error(messageOf(error))
-  if (failure.code === 'EABORT') return failed('temporary', `SMTP: not done within ${patience / 1000} s`)
-  const reason = failure.response ?? `SMTP: ${failure.message}`
-  return failed(refused(failure) ? 'permanent' : 'temporary', withoutSecret(reason, password))
+const exposed =
+  'SMTP_URL holds a password, and its connection is only encrypted when the server offers it, so that somebody ' +
+  'in between can read the password: add ?requireTLS=true, or use smtps://.'
+
+type Security = {
+  auth?: { user?: string | undefined } | undefined
+  secure?: boolean | undefined
+  requireTLS?: boolean | undefined
+  host?: string | undefined
 }
 
-/** True when the server, or nodemailer before it, refused this message or its addresses for good. */
-function refused({ code, response, responseCode, permanent }: NodemailerError): boolean {
-  if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false
-  if (responseCode === undefined) return response === undefined
-  return permanent === true && !accessReplies.has(responseCode)
+function isExposed({ auth, secure, requireTLS, host = '' }: Security): boolean {
+  return Boolean(auth?.user) && !secure && !requireTLS && !isLoopback(host)
 }
 
-function withoutSecret(text: string, secret: string | undefined): string {
-  return secret ? text.replaceAll(secret, '***') : text
+function isLoopback(host: string): boolean {
+  if (host === '::1' || host === '[::1]' || /^(?:.+\.)?localhost$/i.test(host)) return true
+  return isIP(host) === 4 && host.startsWith('127.')
+}
+
+function explain(thrown: unknown, progress: Progress, password: string | undefined): DeliveryResult {
+  const error: NodemailerError = thrown instanceof Error ? thrown : new Error(messageOf(thrown))
+  const reason = error.response ?? `SMTP: ${error.message}`
+  return explainSmtp(error, progress, password ? reason.replaceAll(password, '***') : reason)
 }
 
 /** Where Postfix, Exim, sendmail and Amazon SES name the message in their last reply. */

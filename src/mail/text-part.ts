@@ -1,10 +1,15 @@
 import { compile } from 'html-to-text'
+import { withLineBreaks } from '../lib/html.ts'
 
-/**
- * The parser's time grows with the square of the nesting, so that a hostile body of a megabyte would hold the
- * process for seconds. No reader of plain text misses what lies behind this many characters of markup.
- */
+/** No reader of plain text misses what lies behind this many characters of markup. */
 const longestHtml = 128_000
+
+/** Far deeper than any layout of tables. The parser's time grows with the square of the nesting. */
+const deepestNesting = 100
+
+/** The start of a tag; those that need no end are left out. */
+const nestingTag =
+  /<(\/?)(?!(?:area|base|br|col|dd|dt|embed|hr|img|input|li|link|meta|option|p|source|t[dhr]|tbody|tfoot|thead|wbr)\b)[a-z]/gi
 const dataUri = /data:[^"'()\s>]{256,}/g
 const oneLineEach = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6']
@@ -33,6 +38,20 @@ const convert = compile({
 
 /** Plain text that says what `html` says: links as `text [url]`, no images, lines of at most 76 characters. */
 export function textFromHtml(html: string): string {
-  if (html.length <= longestHtml) return convert(html)
-  return convert(html.replace(dataUri, '').slice(0, longestHtml))
+  const bounded = html.length <= longestHtml ? html : html.replace(dataUri, '').slice(0, longestHtml)
+  return convert(isTooDeep(bounded) ? withoutTags(bounded) : withLineBreaks(bounded))
+}
+
+function isTooDeep(html: string): boolean {
+  let depth = 0
+  for (const [, end] of html.matchAll(nestingTag)) {
+    depth = end === '' ? depth + 1 : Math.max(0, depth - 1)
+    if (depth > deepestNesting) return true
+  }
+  return false
+}
+
+/** What is left of it can hold no tag any more, whatever was between quotation marks. */
+function withoutTags(html: string): string {
+  return html.replace(/<[^<>]*>/g, ' ').replaceAll('<', '&lt;')
 }

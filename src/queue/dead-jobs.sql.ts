@@ -2,7 +2,7 @@ import { type Statement, statement } from '../db/sql.ts'
 
 /** What pg-boss's own functions do not tell: counts of this moment, and the latest dead letters only. */
 
-export type StateCount = { queue: string; state: string; count: number }
+export type StateCount = { queue: string; state: string; count: number; oldestSeconds: number }
 
 /**
  * How many jobs of the queues $1 are in which state; jobs in the queue of dead letters $2 count for the queue
@@ -10,10 +10,11 @@ export type StateCount = { queue: string; state: string; count: number }
  */
 export const jobCounts: Statement<StateCount> = statement(
   'job-counts',
-  `select name as queue, state::text as state, count(*)::int as count
+  `select name as queue, state::text as state, count(*)::int as count,
+     greatest(0, extract(epoch from now() - min(start_after)))::int as "oldestSeconds"
    from pgboss.job where name = any($1::text[]) group by name, state
    union all
-   select source_name, 'dead', count(*)::int
+   select source_name, 'dead', count(*)::int, 0
    from pgboss.job where name = $2 and state < 'active' and source_name = any($1::text[]) group by source_name`,
 )
 

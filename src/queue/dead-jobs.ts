@@ -5,25 +5,31 @@ import { DEAD_LETTERS } from './define-job.ts'
 /** Jobs moved per statement: short enough that no worker waits for the locks. */
 const BATCH = 1_000
 
-export type JobCounts = { pending: number; active: number; completed: number; failed: number }
+export type JobCounts = {
+  pending: number
+  active: number
+  failed: number
+  /** For how long the oldest of them has been due; null when none is. */
+  oldestSeconds: number | null
+}
 
 /** Which state of the queue counts as what; a job that failed for the last time is counted by its dead letter. */
-const COUNTED_AS: Record<string, keyof JobCounts> = {
+const COUNTED_AS: Record<string, 'pending' | 'active' | 'failed'> = {
   created: 'pending',
   retry: 'pending',
   active: 'active',
-  completed: 'completed',
   dead: 'failed',
 }
 
-/** Jobs of each queue that wait (or wait to be tried again), run, are done, or were given up. */
+/** Jobs of each queue that wait (or wait to be tried again), run, or were given up. */
 export async function countJobs(ctx: Ctx, queues: string[]): Promise<Map<string, JobCounts>> {
   const counts = new Map<string, JobCounts>()
-  for (const queue of queues) counts.set(queue, { pending: 0, active: 0, completed: 0, failed: 0 })
-  for (const { queue, state, count } of await ctx.sql(jobCounts, [queues, DEAD_LETTERS])) {
+  for (const queue of queues) counts.set(queue, { pending: 0, active: 0, failed: 0, oldestSeconds: null })
+  for (const { queue, state, count, oldestSeconds } of await ctx.sql(jobCounts, [queues, DEAD_LETTERS])) {
     const kind = COUNTED_AS[state]
     const known = counts.get(queue)
     if (kind && known) known[kind] += count
+    if (kind === 'pending' && known) known.oldestSeconds = Math.max(known.oldestSeconds ?? 0, oldestSeconds)
   }
   return counts
 }

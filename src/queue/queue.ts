@@ -2,9 +2,12 @@ import { PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { SYSTEM } from '../access.ts'
 import { createCtx, type Services } from '../ctx.ts'
-import type { Database } from '../db/database.ts'
 import type { Metrics } from '../metrics.ts'
 import { DEAD_LETTERS, type Job } from './define-job.ts'
+import type { ProjectWork, WorkKind } from './define-work.ts'
+import { ProjectWorker } from './project-worker.ts'
+import type { QueueConnections } from './queue-connections.ts'
+import { Sweeper } from './sweeper.ts'
 
 const POLL_SECONDS = 2
 /** How often jobs are looked for whose worker has died. */
@@ -13,12 +16,13 @@ const SUPERVISE_SECONDS = 5
 const DEAD_LETTER_SECONDS = 90 * 24 * 3_600
 
 /**
- * The job queue, in the same database. It runs on the shared pool, so that it needs no connections of its own.
- * Only workers look after schedules and expired jobs.
+ * The job queue, in the same database, on connections of its own. Only workers look after schedules and expired
+ * jobs, and listen for new ones.
  */
-export function createQueue(database: Database, log: Logger, worker: boolean): PgBoss {
+export function createQueue(connections: QueueConnections, log: Logger, worker: boolean): PgBoss {
   const boss = new PgBoss({
-    db: { executeSql: (text, values) => database.pool.query(text, values) },
+    db: connections,
+    useListenNotify: worker,
     supervise: worker,
     schedule: worker,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
@@ -29,10 +33,27 @@ export function createQueue(database: Database, log: Logger, worker: boolean): P
   return boss
 }
 
-/** Makes the queues of the jobs that are listed, with one queue for the dead letters of all. */
-export async function defineQueues(boss: PgBoss, jobs: readonly Job[]): Promise<void> {
+/** Ten tries in all, within about four minutes; then it is a dead letter. */
+const WORK_OPTIONS = {
+  policy: 'short',
+  notify: true,
+  retryLimit: 9,
+  retryDelay: 1,
+  retryBackoff: true,
+  retryDelayMax: 60,
+  heartbeatSeconds: 10,
+  expireInSeconds: 3_600,
+} as const
+
+/** Makes the queues of the jobs and of the kinds of work that are listed, with one for the dead letters of all. */
+export async function defineQueues(
+  boss: PgBoss,
+  jobs: readonly Job[],
+  kinds: readonly WorkKind[],
+): Promise<void> {
   await boss.createQueue(DEAD_LETTERS, { retentionSeconds: DEAD_LETTER_SECONDS })
   for (const job of jobs) await boss.createQueue(job.name, { ...job.options, deadLetter: DEAD_LETTERS })
+  for (const { name } of kinds) await boss.createQueue(name, { ...WORK_OPTIONS, deadLetter: DEAD_LETTERS })
 }
 
 /** Starts to run the jobs in this process. */
@@ -42,7 +63,9 @@ export async function runJobs(services: Services, jobs: readonly Job[], metrics:
     const options = { pollingIntervalSeconds: POLL_SECONDS, localConcurrency: job.concurrency }
     await boss.work(job.name, options, async (batch) => {
       for (const { id, data } of batch) {
-        const ctx = createCtx({ ...services, log: log.child({ job: job.name, jobId: id }) }, SYSTEM, id)
+        const ctx = createCtx({ ...services, log: log.child({ job: job.name, jobId: id }) }, SYSTEM, id, {
+          connections: 'worker',
+        })
         await job.run(ctx, data).then(
           () => metrics.jobs.labels(job.name, 'completed').inc(),
           (error: unknown) => {
@@ -54,5 +77,33 @@ export async function runJobs(services: Services, jobs: readonly Job[], metrics:
       }
     })
     if (job.cron) await boss.schedule(job.name, job.cron, {}, { tz: 'UTC' })
+  }
+}
+
+export type RunningWork = {
+  /** Looks for jobs of a kind now. */
+  wake: (kind: WorkKind) => void
+  stop: () => Promise<void>
+}
+
+/** Starts to run project work in this process. */
+export function runProjectWork(
+  services: Services,
+  works: readonly ProjectWork[],
+  metrics: Metrics,
+): RunningWork {
+  const workers = new Map(works.map((work) => [work.kind.name, new ProjectWorker(services, work, metrics)]))
+  services.queueConnections.onNotification((queue) => {
+    if (queue === '') for (const worker of workers.values()) worker.wake()
+    else workers.get(queue)?.wake()
+  })
+  const sweeper = new Sweeper(services, works)
+  for (const worker of workers.values()) worker.start()
+  sweeper.start()
+  return {
+    wake: ({ name }) => workers.get(name)?.wake(),
+    stop: async () => {
+      await Promise.all([sweeper.stop(), ...[...workers.values()].map((worker) => worker.stop())])
+    },
   }
 }

@@ -19,6 +19,7 @@ import { type Exchange, type Headers, reply, replyJson } from '../http/exchange.
 import { readUpload } from '../http/multipart.ts'
 import type { ErrorBody, ServerRoute } from '../http/server.ts'
 import { REPLAYED, withReservation } from '../idempotency.ts'
+import { isJsonObject } from '../lib/json.ts'
 import type { RateLimiter } from '../limits.ts'
 import type { RestOperation } from './operations.ts'
 
@@ -173,9 +174,14 @@ function assertArguments(operation: RestOperation, values: Record<string, unknow
   }
 }
 
-function answer(exchange: Exchange, operation: RestOperation, data: unknown, headers: Headers): void {
-  const { wrapped, otherStatus } = operation.route
-  const status = otherStatus?.applies(data) ? otherStatus.status : operation.route.status
+function answer(exchange: Exchange, operation: RestOperation, result: unknown, headers: Headers): void {
+  const { wrapped, otherStatus, omittedWhenNull } = operation.route
+  const status = otherStatus?.applies(result) ? otherStatus.status : operation.route.status
+  const isShown = ([name, value]: [string, unknown]) => value !== null || !omittedWhenNull.includes(name)
+  const data =
+    omittedWhenNull.length > 0 && isJsonObject(result)
+      ? Object.fromEntries(Object.entries(result).filter(isShown))
+      : result
   if (status === 204) reply(exchange, 204, headers, null)
   else replyJson(exchange, status, wrapped ? { success: true, data } : data, headers)
 }

@@ -47,13 +47,13 @@ function orNull(schema: Schema): Schema {
   return { ...schema, type: [schema.type, 'null'] }
 }
 
-/** Every field is in every answer, null when it has no value; so all of them are required. */
-function objectSchema(type: GraphQLObjectType): Schema {
+/** Every field is in every answer, null when it has no value; so all of them are required, but those `omitted` then. */
+function objectSchema(type: GraphQLObjectType, omitted: readonly string[]): Schema {
   const fields = Object.values(type.getFields())
   return {
     type: 'object',
     ...described(type),
-    required: fields.map(({ name }) => name),
+    required: fields.map(({ name }) => name).filter((name) => !omitted.includes(name)),
     properties: Object.fromEntries(
       fields.map((field) => [field.name, { ...schemaOf(field.type), ...described(field) }]),
     ),
@@ -77,6 +77,9 @@ export function componentSchemas(
   operations: readonly RestOperation[],
 ): Record<string, Schema> {
   const found = new Map<string, Schema>()
+  const omitted = new Map(
+    operations.map(({ field, route }) => [getNamedType(field.type).name, route.omittedWhenNull]),
+  )
   const answers = projection(schema, [...operations]).getTypeMap()
   const add = (given: GraphQLType): void => {
     const { name } = getNamedType(given)
@@ -84,7 +87,7 @@ export function componentSchemas(
     if (found.has(name)) return
     if (isEnumType(type)) found.set(name, enumSchema(type))
     if (!isObjectType(type)) return
-    found.set(name, objectSchema(type))
+    found.set(name, objectSchema(type, omitted.get(name) ?? []))
     for (const field of Object.values(type.getFields())) add(field.type)
   }
   for (const { field, route } of operations) {

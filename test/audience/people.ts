@@ -9,11 +9,11 @@ type Sql = Service['sql']
 
 /** Puts contacts with their events and memberships into a project. Returns them as the database has them. */
 export async function insertPeople(sql: Sql, projectId: string, seeds: PersonSeed[]): Promise<Person[]> {
-  for (const id of STORED) {
+  for (const [number, id] of STORED.entries()) {
     await sql(
       `insert into segments (project_id, id, name, slug, type, created_at, updated_at)
-       values ($1, $2, 'Stored', 'stored', 'STATIC', $3, $3)`,
-      [projectId, id, NOW],
+       values ($1, $2, 'Stored', 'stored-' || $4::int, 'STATIC', $3, $3)`,
+      [projectId, id, NOW, number],
     )
   }
   for (const [index, seed] of seeds.entries()) await insertPerson(sql, projectId, seed, index)

@@ -1,4 +1,7 @@
 import * as assert from 'uvu/assert'
+import { compileTree } from '../../src/audience/compile.sql.ts'
+import { parseTree } from '../../src/audience/parse.ts'
+import type { Audience } from '../../src/audience/tree.rules.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Body, type Service, startService } from '../support/service.ts'
 import { NOW } from './arbitrary.ts'
@@ -56,6 +59,34 @@ async function planOf(service: Service, json: object): Promise<Step[]> {
   }
   visit(rows[0]['QUERY PLAN'][0].Plan, '')
   return steps
+}
+
+/** The largest tree there may be: conditions of 100 filters each, all of which have to be true. */
+const largest = (filter: (n: number) => object): Audience => {
+  const part = (first: number) =>
+    parseTree(treeOf(...Array.from({ length: 100 }, (_, n) => filter(first + n))), 'condition')
+  const groups = [0, 100, 200, 300, 400].map((first) => ({ filters: [], conditions: part(first) }))
+  return { tree: { logic: 'AND', groups }, segments: new Map() }
+}
+
+/** How Postgres plans a tree that it does not run. */
+async function planningOf({ project, sql }: Service, audience: Audience) {
+  const { text, values } = compileTree(audience, { projectId: project.id, now: NOW })
+  const [row] = await sql<Body>(
+    `explain (summary, memory, format json) select count(*) from contacts c where ${text}`,
+    values,
+  )
+  const [explained] = row['QUERY PLAN']
+  const joinsIn = (plan: Body): number =>
+    (plan['Join Type'] ? 1 : 0) +
+    (plan.Plans ?? [])
+      .filter((inner: Body) => inner['Parent Relationship'] !== 'SubPlan')
+      .reduce((sum: number, inner: Body) => sum + joinsIn(inner), 0)
+  return {
+    joins: joinsIn(explained.Plan),
+    ms: explained['Planning Time'],
+    megabytes: explained.Planning['Memory Used'] / 1024,
+  }
 }
 
 const bought = (operator: string, value?: number) => ({
@@ -116,5 +147,37 @@ scenario('Plans over many contacts', start, (test) => {
         JSON.stringify(steps),
       )
     }
+  })
+
+  test('are made in bounded time and memory, however many events are asked for', async (service) => {
+    for (const operator of ['triggered', 'notTriggered', 'triggeredOlderThan', 'notTriggeredWithin']) {
+      const planning = await planningOf(
+        service,
+        largest((n) => ({ ...bought(operator, 10), field: `event.seen-${n}` })),
+      )
+      assert.ok(planning.joins <= 4, `${operator}: ${planning.joins} joins`)
+      assert.ok(planning.ms < 3_000, `${operator}: ${planning.ms} ms`)
+      assert.ok(planning.megabytes < 100, `${operator}: ${planning.megabytes} MB`)
+    }
+  })
+
+  test('start from a rare event among many others', async (service) => {
+    await service.sql(
+      `insert into events (project_id, id, contact_id, name, data, created_at)
+       select project_id, gen_random_uuid(), id, 'rare', '{}', $2 from contacts where project_id = $1 limit 3`,
+      [service.project.id, NOW],
+    )
+    await service.sql('analyze events')
+    const rare = { field: 'event.rare', operator: 'triggered' }
+    const never = Array.from({ length: 20 }, (_, n) => ({
+      field: `event.never-${n}`,
+      operator: 'notTriggered',
+    }))
+    const steps = await planOf(service, treeOf(...never, rare))
+    const contacts = steps.filter(({ relation }) => relation === 'contacts')
+    assert.ok(
+      contacts.every(({ node }) => node !== 'Seq Scan'),
+      JSON.stringify(contacts),
+    )
   })
 })

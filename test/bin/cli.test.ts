@@ -210,7 +210,8 @@ scenario('cli and the database', scratchDatabase, (test) => {
   test('the first command makes what it needs', async ({ url }) => {
     const env = { DATABASE_URL: url }
     const [mail, ...jobs] = await runJson(['jobs', 'list'], env)
-    assert.equal(mail, { queue: 'emails.deliver', states: { pending: 0, sending: 0, failed: 0 } })
+    const states = { pending: 0, active: 0, failed: 0, oldestSeconds: null }
+    assert.equal(mail, { queue: 'emails.deliver', states, troubles: [] })
     assert.ok(jobs.length > 0)
     assert.equal(await runJson(['project', 'list'], env), [])
   })

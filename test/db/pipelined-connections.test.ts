@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { hold } from '../support/held-lock.ts'
 import { scenario } from '../support/scenario.ts'
-import { startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 
 /** More than there are pipelined connections, so that each has one that waits. */
 const WAITING = 8
@@ -45,5 +45,48 @@ scenario('Short statements', startService, (test) => {
     )
     const answer = await call('POST', '/v1/track', { key: project.public, body })
     assert.is(answer.status, 200)
+  })
+})
+
+const TRACKS = 40
+const SENDS = 30
+/** Connections of the pool: as many go on waiting there. */
+const POOL = 10
+
+const track = ({ call, project }: Service, n: number) =>
+  call('POST', '/v1/track', { key: project.public, body: { email: `t${n}@example.org`, event: 'seen' } })
+
+const send = ({ call, project }: Service, n: number) =>
+  call('POST', '/v1/send', {
+    key: project.secret,
+    headers: { 'idempotency-key': `send-${n}` },
+    body: { to: `s${n}@example.org`, from: `a@${project.domain}`, subject: 'Hello', body: 'Hello' },
+  })
+
+const times = <Result>(count: number, make: (n: number) => Result) =>
+  Array.from({ length: count }, (_, n) => make(n))
+
+scenario('Statements that are prepared while a table is locked', startService, (test) => {
+  test('run later, once each, whichever of them was to prepare it', async (service) => {
+    const { databaseUrl, sql, project } = service
+    // The connections are new: the first statement of a kind is prepared on each, and waits for the lock.
+    const held = await hold(databaseUrl, 'lock table events in access exclusive mode')
+    const answers = Promise.all([
+      ...times(TRACKS, (n) => track(service, n)),
+      ...times(SENDS, (n) => send(service, n)),
+    ])
+    await held.waiters(POOL)
+    await held.release()
+    assert.equal(
+      (await answers).map(({ status }) => status),
+      times(TRACKS + SENDS, () => 200),
+    )
+    const counted = await sql(
+      `select (select count(*)::int from events where project_id = $1 and name = 'seen') as events,
+         (select count(*)::int from emails where project_id = $1) as emails,
+         (select count(*)::int from idempotency_keys where project_id = $1 and status_code = 200) as keys`,
+      [project.id],
+    )
+    assert.equal(counted, [{ events: TRACKS, emails: SENDS, keys: SENDS }])
   })
 })

@@ -194,9 +194,9 @@ async function assertDelivered(context: Context, posted: Posted[]): Promise<void
 
 /** Without it mail would still leave, but only when the worker looks by itself. */
 const assertListens = ({ database }: Context) =>
-  until('the worker listens for wake-ups again, once', async () => {
+  until('the worker listens for notifications again, once', async () => {
     const { url } = database.server
-    const name = 'mailwright wake-up'
+    const name = 'mailwright notifications'
     return (await query(url, 'select from pg_stat_activity where application_name = $1', [name])).length === 1
   })
 

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { type MailSink, startMailSink } from '../support/mail-sink.ts'
-import { attempted, emailEvents, emailRow, sendMail } from '../support/mailing.ts'
+import { attempted, deliveryRow, emailEvents, sendMail } from '../support/mailing.ts'
 import { assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Service, startService, until } from '../support/service.ts'
@@ -52,7 +52,7 @@ scenario('A database that takes no writes for a while', start, (test) => {
         assertRefused(await call('POST', path, { key, body }), 503, 'SERVICE_UNAVAILABLE')
       }
     }
-    assert.is((await emailRow(context, id)).status, 'SENDING')
+    assert.ok((await deliveryRow(context, id)).taken_by, 'is still held')
     await setReadOnly(context, false)
     const row = await attempted(context, id, 1)
     assert.is(row.status, 'SENT')

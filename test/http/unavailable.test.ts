@@ -55,7 +55,7 @@ scenario('A database that is away', startProxied, (test) => {
     assert.is(ready.status, 503)
     assert.equal(ready.body, {
       status: 'unavailable',
-      checks: { database: 'failed', migrations: 'failed', queue: 'failed' },
+      checks: { database: 'failed', migrations: 'failed', queue: 'failed', mail: 'failed' },
     })
     await proxy.mend()
     await until(

@@ -48,7 +48,8 @@ async function startApi() {
 async function read(request: IncomingMessage): Promise<Taken> {
   const body = await buffer(request)
   const type = request.headers['content-type'] ?? ''
-  const form = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData()
+  const read = new Response(new Uint8Array(body), { headers: { 'content-type': type } })
+  const form = type.startsWith('multipart/') ? await read.formData() : new FormData()
   const file = form.get('message')
   return {
     method: request.method,
@@ -112,19 +113,91 @@ scenario('Mailgun', startApi, (test) => {
     assert.equal(await dkimResults(request?.message ?? Buffer.alloc(0)), ['pass'])
   })
 
-  for (const code of [401, 403, 408, 429, 500, 502, 503]) {
+  for (const code of [408, 429, 500, 502, 503]) {
     test(`an answer ${code} is temporary`, async ({ url, api }) => {
       api.reply = status(code)
       assert.equal(await sendOnce(url), { kind: 'temporary', reason: `Mailgun: Because (${code})` })
     })
   }
 
-  for (const code of [400, 402, 404, 413, 422]) {
+  for (const code of [400, 413, 422]) {
     test(`an answer ${code} is permanent`, async ({ url, api }) => {
       api.reply = status(code)
       assert.equal(await sendOnce(url), { kind: 'permanent', reason: `Mailgun: Because (${code})` })
     })
   }
+
+  for (const [code, words, scope, advice] of [
+    [401, 'Forbidden', 'account', 'MAILGUN_API_KEY'],
+    [403, 'Access denied', 'account', 'MAILGUN_API_KEY'],
+    [402, 'Payment required', 'account', 'its payments'],
+    [404, 'Domain not found: sender.example', 'domain', 'added to the account'],
+    [404, '<html>Not Found</html>', 'account', 'MAILGUN_URL'],
+    [405, 'Method not allowed', 'account', 'MAILGUN_URL'],
+    [421, 'Domain sender.example is not allowed to send: Please activate your Mailgun account', 'domain', ''],
+    [421, 'Busy', 'domain', 'verified and not disabled'],
+    [400, 'The domain is unverified and requires DNS configuration', 'domain', 'verified'],
+    [400, 'Domain sender.example is not allowed to send: disabled', 'domain', 'verified'],
+    [400, 'The domain sender.example is disabled', 'domain', 'not disabled'],
+    [400, 'Your account is temporarily disabled', 'account', 'its plan'],
+    [403, 'Sandbox subdomains are for test purposes only', 'domain', 'verified'],
+    [403, 'Free accounts are for test purposes only', 'account', 'its plan'],
+  ] as const) {
+    test(`"${words}" (${code}) is trouble of the ${scope}, not of the message`, async ({ url, api }) => {
+      api.reply = status(code, words.startsWith('<') ? words : JSON.stringify({ message: words }))
+      const result = await sendOnce(url)
+      assert.equal(result, { ...result, kind: 'provider', scope, reason: `Mailgun: ${words} (${code})` })
+      assert.match(result.kind === 'provider' ? result.advice : '', advice)
+    })
+  }
+
+  test('what Mailgun says about a recipient is not taken for trouble of the domain', async ({ url, api }) => {
+    api.reply = status(400, '{"message":"to parameter is not a valid address. please check documentation"}')
+    assert.is((await sendOnce(url)).kind, 'permanent')
+  })
+
+  test('a key that has sent is refused for the domain', async ({ url, api }) => {
+    const mailer = createMailgunMailer({ apiKey, url })
+    api.reply = status(401, 'Forbidden')
+    const before = await mailer.send(mailWith())
+    api.reply = accept
+    assert.is((await mailer.send(mailWith())).kind, 'sent')
+    api.reply = status(401, 'Forbidden')
+    const after = await mailer.send(mailWith({ from: { address: 'a@other.example' } }))
+    assert.equal(
+      [before, after].map((result) => (result.kind === 'provider' ? result.scope : result.kind)),
+      ['account', 'domain'],
+    )
+    assert.is(await mailer.check(), null)
+    await mailer.close()
+  })
+
+  test('a check asks for the domains, and finds a wrong key or address', async ({ url, taken, api }) => {
+    const check = async (address = url) => {
+      const mailer = createMailgunMailer({ apiKey, url: address, timeoutMs: 100 })
+      return mailer.check()
+    }
+    api.reply = status(200, '{"items":[],"total_count":0}')
+    const before = taken.length
+    assert.is(await check(), null)
+    assert.equal(
+      taken.slice(before).map(({ method, path, user }) => [method, path, user]),
+      [['GET', '/v4/domains?limit=1', `api:${apiKey}`]],
+    )
+    // What a key gets that may only send.
+    api.reply = status(403, '{"message":"Forbidden"}')
+    assert.is(await check(), null)
+    api.reply = status(401, 'Forbidden')
+    const wrong = await check()
+    assert.is(wrong?.reason, 'Mailgun: Forbidden (401)')
+    assert.match(wrong?.advice ?? '', 'MAILGUN_API_KEY')
+    api.reply = () => undefined
+    assert.match((await check())?.reason ?? '', 'timeout')
+    api.reply = status(503)
+    assert.is((await check())?.reason, 'Mailgun: Because (503)')
+    assert.match((await check('http://127.0.0.1:1'))?.reason ?? '', 'ECONNREFUSED')
+    assert.match((await check('http://mailgun.invalid'))?.advice ?? '', 'MAILGUN_URL')
+  })
 
   test('the phrase of a 400 answer makes no difference', async ({ url, api }) => {
     for (const phrase of ['', 'BAD REQUEST', 'Bad Request']) {
@@ -136,7 +209,7 @@ scenario('Mailgun', startApi, (test) => {
     }
   })
 
-  test('trouble on the way is temporary', async ({ url, api }) => {
+  test('a message that was written and not answered may have been taken', async ({ url, api }) => {
     const broken: Reply[] = [
       (response) => response.destroy(),
       (response) => response.socket?.end('nonsense\r\n\r\n'),
@@ -148,17 +221,15 @@ scenario('Mailgun', startApi, (test) => {
     ]
     for (const reply of broken) {
       api.reply = reply
-      assert.is((await sendOnce(url)).kind, 'temporary')
+      const result = await sendOnce(url)
+      assert.equal(result, { ...result, kind: 'temporary', uncertain: true })
     }
-    const refused = await sendOnce('http://127.0.0.1:1')
-    assert.is(refused.kind, 'temporary')
-    assert.match(refused.kind === 'temporary' ? refused.reason : '', /^Mailgun: .*ECONNREFUSED/)
-    assert.is((await sendOnce('http://mailgun.invalid')).kind, 'temporary')
   })
 
-  test('an answer that does not come, or not to an end, is temporary, soon', async ({ url, api }) => {
+  test('an answer that does not come, or not to an end, is doubted, soon', async ({ url, api }) => {
     api.reply = () => undefined
-    assert.is((await sendOnce(url, 100)).kind, 'temporary')
+    const silent = await sendOnce(url, 100)
+    assert.equal(silent, { ...silent, kind: 'temporary', uncertain: true })
     api.reply = (response) => {
       response.writeHead(200)
       const trickle = setInterval(() => response.write(' '), 20)
@@ -167,19 +238,30 @@ scenario('Mailgun', startApi, (test) => {
     assert.equal(await sendOnce(url, 100), {
       kind: 'temporary',
       reason: 'Mailgun: no answer within 100 ms',
+      uncertain: true,
     })
   })
 
-  test('an answer from something that is not Mailgun is temporary', async ({ url, api }) => {
-    for (const body of ['<html>Welcome</html>', '{}']) {
-      api.reply = status(200, body)
-      assert.equal(await sendOnce(url), {
-        kind: 'temporary',
-        reason: 'Mailgun: the answer names no message, check MAILGUN_URL',
-      })
+  test('an address where no API is reached concerns the operator', async ({ url }) => {
+    for (const [wrong, reason] of [
+      ['http://127.0.0.1:1', /^Mailgun: .*ECONNREFUSED/],
+      ['http://mailgun.invalid', /^Mailgun: .*(?:ENOTFOUND|EAI_AGAIN)/],
+      [url.replace('http:', 'https:'), /^Mailgun: .*SSL/],
+    ] as const) {
+      const result = await sendOnce(wrong)
+      assert.equal(result, { ...result, kind: 'provider', scope: 'account' })
+      assert.match(result.kind === 'provider' ? result.reason : '', reason)
+      assert.match(result.kind === 'provider' ? result.advice : '', 'MAILGUN_URL')
     }
-    api.reply = status(200, 'Mailgun Magnificent API')
-    assert.is((await sendOnce(url)).kind, 'temporary')
+  })
+
+  test('an answer from something that is not Mailgun concerns the operator', async ({ url, api }) => {
+    for (const body of ['<html>Welcome</html>', '{}', 'Mailgun Magnificent API']) {
+      api.reply = status(200, body)
+      const result = await sendOnce(url)
+      assert.equal(result, { ...result, kind: 'provider', scope: 'account' })
+      assert.match(result.kind === 'provider' ? result.advice : '', 'MAILGUN_URL')
+    }
   })
 
   test('a long reason is cut at 500 characters', async ({ url, api }) => {

@@ -174,6 +174,25 @@ scenario('The MIME message: DKIM', nothingShared, (test) => {
     assert.equal(await dkimResults(body), ['neutral'])
   })
 
+  test('a second From, above or below, breaks the signature', async () => {
+    const { raw } = await composed({ dkim: dkimKey })
+    const text = raw.toString('latin1')
+    const other = 'From: Eve <eve@sender.example>\r\n'
+    assert.equal(await dkimResults(Buffer.from(`${other}${text}`, 'latin1')), ['fail'])
+    const below = text.replace('Subject: ', `${other}Subject: `)
+    assert.equal(await dkimResults(Buffer.from(below, 'latin1')), ['fail'])
+  })
+
+  test('any body keeps its signature, blanks and empty lines included', async () => {
+    const blanks = fc.stringMatching(/^(?:[a-z .]|\t|\n){0,300}$/)
+    const property = fc.asyncProperty(blanks, blanks, line, async (html, text, name) => {
+      const from = { address: 'hello@sender.example', name }
+      const { raw } = await composed({ dkim: dkimKey, html, text, from, subject: name })
+      assert.equal(await dkimResults(raw), ['pass'])
+    })
+    await fc.assert(property, { numRuns: 50 })
+  })
+
   test('without a key the message is not signed', async () => {
     const { raw } = await composed({})
     assert.not.match(raw.toString('latin1'), /dkim-signature/i)

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { decodeWords, type Email } from 'postal-mime'
 import * as assert from 'uvu/assert'
@@ -8,6 +9,8 @@ const headerOf = (email: Email, name: string): string | undefined => {
   const value = email.headers.find(({ key }) => key === name.toLowerCase())?.value
   return value === undefined ? undefined : decodeWords(value)
 }
+
+const unhex = (hex: string) => String.fromCharCode(Number.parseInt(hex, 16))
 
 /** Blanks in a display name collapse; an empty one is none. */
 const shownName = (name: string) => name.replace(/\s+/g, ' ').trim()
@@ -25,7 +28,7 @@ scenario('The MIME message: headers', nothingShared, (test) => {
   })
 
   test('display names are read back, blanks collapsed', async () => {
-    const name = line.filter((text) => !text.includes('=?') && text.length <= 500)
+    const name = line.filter((text) => text.length <= 500)
     const property = fc.asyncProperty(name, name, async (from, to) => {
       const { raw, email } = await composed({
         from: { address: 'a@sender.example', name: from },
@@ -36,6 +39,48 @@ scenario('The MIME message: headers', nothingShared, (test) => {
       assert.ok(linesOf(raw).every(({ length }) => length <= 998))
     })
     await fc.assert(property, { numRuns: 300 })
+  })
+
+  test('each encoded word can be read alone, and is short enough', async () => {
+    const property = fc.asyncProperty(line, line, async (name, subject) => {
+      const { raw } = await composed({
+        subject,
+        from: { address: 'a@sender.example', name: name.slice(0, 500) },
+      })
+      const header = raw.toString('latin1').split('\r\n\r\n')[0] ?? ''
+      for (const [word] of header.matchAll(/=\?UTF-8\?[BQ]\?[^?]*\?=/g)) {
+        assert.ok(word.length <= 75, word)
+        const [, encoding, content = ''] = /^=\?UTF-8\?(.)\?(.*)\?=$/.exec(word) ?? []
+        const bytes =
+          encoding === 'B'
+            ? Buffer.from(content, 'base64')
+            : Buffer.from(
+                content.replaceAll('_', ' ').replace(/=(..)/g, (_, hex) => unhex(hex)),
+                'latin1',
+              )
+        assert.ok(isUtf8(bytes), word)
+      }
+    })
+    await fc.assert(property, { numRuns: 300 })
+  })
+
+  test('encoded words are cut between words, and never within what a reader sees as one character', async () => {
+    for (const [name, expected] of [
+      [
+        'Zażółć gęślą jaźń Sp. z o.o. oddział w Łodzi',
+        ['Zażółć ', 'gęślą jaźń ', 'Sp. z o.o. oddział w ', 'Łodzi'],
+      ],
+      ['👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦', ['👩‍👩‍👧‍👦', '👩‍👩‍👧‍👦', '👩‍👩‍👧‍👦']],
+    ] as const) {
+      const { raw } = await composed({ subject: name, from: { address: 'a@sender.example', name } })
+      const header = raw.toString('latin1')
+      const shownIn = (field: string) => {
+        const value = new RegExp(`^${field}: ((?:.|\\r\\n )*)`, 'm').exec(header)?.[1] ?? ''
+        return [...value.matchAll(/=\?[^ ]*\?=/g)].map(([word]) => decodeWords(word))
+      }
+      assert.equal(shownIn('Subject'), expected)
+      assert.equal(shownIn('From'), expected)
+    }
   })
 
   test('a display name without end is cut, in lines that fit', async () => {

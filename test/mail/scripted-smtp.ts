@@ -3,9 +3,9 @@ import { createServer, type Socket } from 'node:net'
 /** What the server does in place of its usual reply at one point of the conversation. */
 export type Behaviour = string | 'drop' | 'hang' | 'trickle'
 
-/** The points: a command's verb, `greeting`, `body` (while the message comes in) and `end` (after it). */
+/** The points: the first four letters of a command, `greeting`, `body` (while the message comes in) and `end` (after it). */
 export type Script = Partial<
-  Record<'greeting' | 'EHLO' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'body' | 'end', Behaviour>
+  Record<'greeting' | 'EHLO' | 'STAR' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'body' | 'end', Behaviour>
 >
 
 const usual: Record<string, string> = {

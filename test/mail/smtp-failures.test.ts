@@ -7,6 +7,9 @@ import { during, mailWith } from './support.ts'
 
 const short = { connection: 300, greeting: 200, socket: 200, send: 5000 }
 
+const checkServer =
+  'Check the port in SMTP_URL, smtp:// against smtps://, and whether the server takes connections.'
+
 type Options = Omit<SmtpOptions, 'url'>
 
 /** A server that follows the script, and a mailer that sends to it. */
@@ -50,12 +53,16 @@ scenario('SMTP: what the server says', nothingShared, (test) => {
       })
     })
 
+    const doubt = point === 'end' ? { uncertain: true } : {}
+
     test(`a connection lost at ${point} is temporary`, async () => {
-      assert.is((await outcome({ [point]: 'drop' })).kind, 'temporary')
+      const reason = 'SMTP: Connection closed unexpectedly'
+      assert.equal(await outcome({ [point]: 'drop' }), { kind: 'temporary', reason, ...doubt })
     })
 
     test(`a server that hangs at ${point} is temporary, soon`, async () => {
-      assert.equal(await outcome({ [point]: 'hang' }), { kind: 'temporary', reason: 'SMTP: Timeout' })
+      const expected = { kind: 'temporary', reason: 'SMTP: Timeout', ...doubt }
+      assert.equal(await outcome({ [point]: 'hang' }), expected)
     })
   }
 
@@ -92,15 +99,26 @@ scenario('SMTP: what the server says', nothingShared, (test) => {
     for (const [script, result] of expected) assert.equal(await outcome(script), result)
   })
 
-  test('a connection lost in the middle of the message is temporary', async () => {
-    assert.is((await outcome({ body: 'drop' })).kind, 'temporary')
+  test('a connection lost in the middle of the message leaves no doubt: it was not taken', async () => {
+    const html = `<p>${'long '.repeat(2_000_000)}</p>`
+    const result = await talk({ body: 'drop' }, {}, (mailer) => mailer.send(mailWith({ html, text: '' })))
+    assert.is(result.kind, 'temporary')
+    assert.not(result.kind === 'temporary' && result.uncertain)
   })
 
-  test('refusals that are not about the message are temporary', async () => {
+  test('a message that was handed over and not answered in time may have been taken', async () => {
+    const timeouts = { ...short, socket: 60_000, send: 300 }
+    for (const behaviour of ['hang', 'trickle']) {
+      assert.equal(await outcome({ end: behaviour }, { timeouts }), {
+        kind: 'temporary',
+        reason: 'SMTP: not done within 0.3 s',
+        uncertain: true,
+      })
+    }
+  })
+
+  test('refusals that are for now only are temporary', async () => {
     const scripts: Script[] = [
-      { greeting: '554 5.7.1 Your address is blocked' },
-      { greeting: '421 Too many connections' },
-      { MAIL: '530 5.7.0 Must issue a STARTTLS command first' },
       { MAIL: '421 4.7.0 Closing' },
       { end: '421 4.7.0 Closing' },
       { RCPT: 'nonsense' },
@@ -111,33 +129,61 @@ scenario('SMTP: what the server says', nothingShared, (test) => {
     }
   })
 
-  test('a server that hangs before the first command is temporary, soon', async () => {
-    const timeouts = { ...short, connection: 60_000 }
-    assert.equal(await outcome({ greeting: 'hang' }, { timeouts: { ...timeouts, socket: 60_000 } }), {
-      kind: 'temporary',
-      reason: 'SMTP: Greeting never received',
-    })
-    assert.equal(await outcome({ EHLO: 'hang' }, { timeouts }), {
-      kind: 'temporary',
-      reason: 'SMTP: Timeout',
+  test("trouble before the first message is no message's fault", async () => {
+    const timeouts = { ...short, connection: 60_000, socket: 300 }
+    const scripts: [Script, RegExp][] = [
+      [{ greeting: '554 5.7.1 Your address is blocked' }, /^554 5.7.1 Your address/],
+      [{ greeting: '421 Too many connections' }, /^421 Too many/],
+      [{ greeting: 'hang' }, /^SMTP: Greeting never received$/],
+      [{ EHLO: 'hang' }, /^SMTP: Timeout$/],
+      [{ EHLO: 'drop' }, /^SMTP: Connection closed/],
+    ]
+    for (const [script, reason] of scripts) {
+      const result = await outcome(script, { timeouts })
+      assert.equal(result, { ...result, kind: 'provider', scope: 'account', advice: checkServer })
+      assert.match(result.kind === 'provider' ? result.reason : '', reason)
+    }
+  })
+
+  test('a server that closes at once is tried again for a bounded time', async () => {
+    const result = await outcome({ greeting: 'drop' }, { timeouts: { ...short, send: 400 } })
+    assert.equal(result, {
+      kind: 'provider',
+      scope: 'account',
+      reason: 'SMTP: not done within 0.4 s',
+      advice: checkServer,
     })
   })
 
-  test('a server that hangs up at once is tried again for a bounded time', async () => {
-    assert.is((await outcome({ EHLO: 'drop' })).kind, 'temporary')
-    const impatient = { timeouts: { ...short, send: 400 } }
-    assert.equal(await outcome({ greeting: 'drop' }, impatient), {
-      kind: 'temporary',
-      reason: 'SMTP: not done within 0.4 s',
-    })
+  test('a server that asks for a log-in or for TLS concerns the operator, whenever it asks', async () => {
+    for (const [reply, advice] of [
+      ['530 5.7.0 Must issue a STARTTLS command first', /requireTLS/],
+      ['538 5.7.11 Encryption required', /requireTLS/],
+      ['530 5.7.0 Authentication required', /user name and the password/],
+      ['535 5.7.8 Bad credentials', /user name and the password/],
+      ['534 5.7.9 Please log in with your web browser', /user name and the password/],
+    ] as const) {
+      for (const point of ['MAIL', 'RCPT', 'DATA', 'end']) {
+        const result = await outcome({ [point]: reply })
+        assert.equal(result, { ...result, kind: 'provider', scope: 'account', reason: reply })
+        assert.match(result.kind === 'provider' ? result.advice : '', advice)
+      }
+    }
+  })
+
+  test('a recipient whose name says certificate is refused like any other', async () => {
+    const reply = '550 5.1.1 <certificate@receiver.example> User unknown'
+    assert.equal(await outcome({ RCPT: reply }), { kind: 'permanent', reason: reply })
   })
 
   test('a server that trickles its replies is given up after a bounded time', async () => {
     const timeouts = { connection: 60_000, greeting: 60_000, socket: 100, send: 300 }
-    for (const point of ['greeting', 'RCPT', 'end']) {
+    const expected = { greeting: 'provider', RCPT: 'temporary', end: 'temporary' }
+    for (const [point, kind] of Object.entries(expected)) {
       const script = { [point]: 'trickle' }
       const results = await talk(script, { maxConnections: 1, timeouts }, (mailer) => sendMany(mailer, 2))
-      assert.equal(kindsOf(results), ['temporary', 'temporary'])
+      // The second one never gets a connection.
+      assert.equal(kindsOf(results), [kind, 'provider'])
     }
   })
 
@@ -164,15 +210,35 @@ scenario('SMTP: what the server says', nothingShared, (test) => {
 })
 
 scenario('SMTP: a server that comes and goes', nothingShared, (test) => {
-  test('refused connections and unknown hosts are temporary', async () => {
-    const refused = createSmtpMailer({ url: `smtp://127.0.0.1:${await freePort()}`, timeouts: short })
-    const result = await refused.send(mailWith())
-    assert.is(result.kind, 'temporary')
-    assert.match(result.kind === 'temporary' ? result.reason : '', 'ECONNREFUSED')
-    const unknown = createSmtpMailer({ url: 'smtp://mail.invalid', timeouts: short })
-    assert.is((await unknown.send(mailWith())).kind, 'temporary')
-    await Promise.all([refused.close(), unknown.close()])
+  test("a refused connection and an unknown host are the operator's, and a check says the same", async () => {
+    for (const [url, reason, advice] of [
+      [`smtp://127.0.0.1:${await freePort()}`, /ECONNREFUSED/, 'Check the host and the port in SMTP_URL'],
+      ['smtp://mail.invalid', /ENOTFOUND|EAI_AGAIN/, 'Check the host name in SMTP_URL'],
+    ] as const) {
+      const mailer = createSmtpMailer({ url, timeouts: short })
+      for (const trouble of [await mailer.send(mailWith()), await mailer.check()]) {
+        assert.match(trouble && 'reason' in trouble ? trouble.reason : '', reason)
+        assert.match(trouble && 'advice' in trouble ? trouble.advice : '', advice)
+      }
+      assert.is((await mailer.send(mailWith())).kind, 'provider')
+      await mailer.close()
+    }
   })
+
+  test('a check of a server that would take mail finds nothing, and sends nothing', () =>
+    talk({}, {}, async (mailer, server) => {
+      assert.is(await mailer.check(), null)
+      assert.not.ok(server.seen.commands.some((command) => /^(?:MAIL|RCPT|DATA)/.test(command)))
+    }))
+
+  test('a check of a server that does not answer ends soon', () =>
+    talk(
+      { greeting: 'hang' },
+      { timeouts: { ...short, connection: 60_000, socket: 300 } },
+      async (mailer) => {
+        assert.equal(await mailer.check(), { reason: 'SMTP: Greeting never received', advice: checkServer })
+      },
+    ))
 
   test('idle connections that the server closed cost nothing', () =>
     talk({}, { maxConnections: 2 }, async (mailer, server) => {
@@ -195,9 +261,9 @@ scenario('SMTP: a server that comes and goes', nothingShared, (test) => {
     talk({}, { maxConnections: 2 }, async (mailer, server) => {
       assert.is((await mailer.send(mailWith())).kind, 'sent')
       await server.stop()
-      assert.equal(new Set(kindsOf(await sendMany(mailer, 5))), new Set(['temporary']))
+      assert.equal([...new Set(kindsOf(await sendMany(mailer, 5)))], ['provider'])
       await during(await startScriptedSmtp({}, server.port), async () => {
-        assert.equal(new Set(kindsOf(await sendMany(mailer, 5))), new Set(['sent']))
+        assert.equal([...new Set(kindsOf(await sendMany(mailer, 5)))], ['sent'])
       })
     }))
 

@@ -113,17 +113,21 @@ scenario('SMTP: options of the address', nothingShared, (test) => {
     await during(sink, async ({ host, url }) => {
       const right = createSmtpMailer({ url: `smtp://us%2Fer:p%40ss%3Aw%2Frd@${host}` })
       assert.is((await right.send(mailWith())).kind, 'sent')
+      assert.is(await right.check(), null)
       const wrong = createSmtpMailer({ url: `smtp://user:s3cret@${host}` })
-      const refused = await wrong.send(mailWith())
-      assert.is(refused.kind, 'temporary')
-      assert.match(
-        refused.kind === 'temporary' ? refused.reason : '',
-        /^535 .*Invalid password \*\*\* for user/,
-      )
       const none = createSmtpMailer({ url })
-      const missing = await none.send(mailWith())
-      assert.is(missing.kind, 'temporary')
-      assert.match(missing.kind === 'temporary' ? missing.reason : '', /^530 /)
+      const advice = 'Check the user name and the password in SMTP_URL.'
+      for (const [mailer, reason] of [
+        [wrong, /^535 .*Invalid password \*\*\* for user/],
+        [none, /^530 /],
+      ] as const) {
+        const result = await mailer.send(mailWith())
+        assert.equal(result, { ...result, kind: 'provider', scope: 'account', advice })
+        assert.match(result.kind === 'provider' ? result.reason : '', reason)
+      }
+      const trouble = await wrong.check()
+      assert.is(trouble?.advice, advice)
+      assert.match(trouble?.reason ?? '', /\*\*\* for user/)
       await Promise.all([right, wrong, none].map((mailer) => mailer.close()))
     })
   })
@@ -131,15 +135,65 @@ scenario('SMTP: options of the address', nothingShared, (test) => {
   test('TLS is used, with a certificate that must be right unless the address says otherwise', async () => {
     await during(await startSink({ secure: true }), async ({ host }) => {
       const strict = createSmtpMailer({ url: `smtps://${host}`, timeouts: short })
-      const untrusted = await strict.send(mailWith())
-      assert.is(untrusted.kind, 'temporary')
-      assert.match(untrusted.kind === 'temporary' ? untrusted.reason : '', /certificate/i)
+      for (const trouble of [await strict.send(mailWith()), await strict.check()]) {
+        assert.match(trouble && 'reason' in trouble ? trouble.reason : '', /certificate/i)
+        assert.match(trouble && 'advice' in trouble ? trouble.advice : '', 'NODE_EXTRA_CA_CERTS')
+      }
       const lenient = createSmtpMailer({ url: `smtps://${host}?tls.rejectUnauthorized=false` })
       assert.is((await lenient.send(mailWith())).kind, 'sent')
       const plain = createSmtpMailer({ url: `smtp://${host}`, timeouts: short })
-      assert.is((await plain.send(mailWith())).kind, 'temporary')
+      assert.is((await plain.send(mailWith())).kind, 'provider')
       await Promise.all([strict, lenient, plain].map((mailer) => mailer.close()))
     })
+  })
+
+  test('TLS that is required and not offered, or offered with a bad certificate, concerns the operator', async () => {
+    const refusing = await startScriptedSmtp({ STAR: '502 5.5.1 Unknown command' })
+    const expired = await startSink({ hideSTARTTLS: false })
+    for (const [server, query, advice] of [
+      [refusing, '?requireTLS=true', 'smtp:// against smtps://'],
+      [expired, '', 'NODE_EXTRA_CA_CERTS'],
+    ] as const) {
+      await during(server, async ({ url }) => {
+        const mailer = createSmtpMailer({ url: `${url}${query}`, timeouts: short })
+        const result = await mailer.send(mailWith())
+        assert.equal(result, { ...result, kind: 'provider', scope: 'account' })
+        assert.match(result.kind === 'provider' ? result.advice : '', advice)
+        await mailer.close()
+      })
+    }
+    assert.not.ok(refusing.seen.commands.some((command) => command.startsWith('MAIL')))
+    assert.is(expired.delivered.length, 0)
+  })
+
+  test('the name in EHLO is the one that was given', async () => {
+    await during(await startScriptedSmtp({}), async ({ url, seen }) => {
+      const mailer = createSmtpMailer({ url, ehloName: 'mail.sender.example' })
+      await mailer.send(mailWith())
+      await mailer.check()
+      await mailer.close()
+      const greetings = seen.commands.filter((command) => command.startsWith('EHLO'))
+      assert.equal(greetings, ['EHLO mail.sender.example', 'EHLO mail.sender.example'])
+    })
+  })
+
+  test('a password that may go out unencrypted is warned about', () => {
+    const warningsFor = (url: string) => createSmtpMailer({ url }).warnings
+    for (const url of ['smtp://user:pw@mail.example', 'smtp://user:pw@10.0.0.1:25?ignoreTLS=true']) {
+      const [warning = '', ...more] = warningsFor(url)
+      assert.match(warning, /requireTLS=true/)
+      assert.equal(more, [])
+    }
+    for (const url of [
+      'smtp://mail.example',
+      'smtps://user:pw@mail.example',
+      'smtp://user:pw@mail.example?requireTLS=true',
+      'smtp://user:pw@127.0.0.1:1025',
+      'smtp://user:pw@localhost',
+      'smtp://user:pw@[::1]:25',
+    ]) {
+      assert.equal(warningsFor(url), [], url)
+    }
   })
 
   test('what is no address of an SMTP server is refused without being shown', () => {

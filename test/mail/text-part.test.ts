@@ -29,12 +29,65 @@ scenario('The text part', nothingShared, (test) => {
     assert.ok(lines.some((line) => line.includes(`[${url}]`)))
   })
 
-  test('hostile markup neither throws nor holds the process', () => {
-    const started = performance.now()
-    for (const html of ['<div>'.repeat(1_000_000), '</b>'.repeat(500_000), `${'<b>'.repeat(300_000)}</c>`]) {
-      textFromHtml(html)
+  test('a body without a tag keeps its line breaks, and its entities are read', () => {
+    assert.is(
+      textFromHtml('Hello Ann,\n\nTea &amp; cake: 3 &lt; 5\r\nBye\rAda'),
+      'Hello Ann,\n\nTea & cake: 3 < 5\nBye\nAda',
+    )
+    assert.is(textFromHtml('a < b\nc'), 'a < b\nc')
+    assert.is(textFromHtml('<b>one</b>\nline'), 'one line')
+  })
+
+  test('markup without end is read as text, however deep it is nested', () => {
+    const words = Array.from({ length: 500 }, (_, index) => `word${index}`)
+    for (const tag of ['b', 'div', 'blockquote', 'ul', 'table', 'x-y']) {
+      const text = textFromHtml(words.map((word) => `<${tag}>${word} &amp;`).join(''))
+      assert.equal(
+        text.split(/\s+/),
+        words.flatMap((word) => [word, '&']),
+      )
     }
-    assert.ok(performance.now() - started < 20_000)
+    const quotedTags = textFromHtml('<b a="<">'.repeat(10_000))
+    assert.not.match(quotedTags, /<b a="<">/)
+  })
+
+  test('what needs no end tag is not nesting', () => {
+    const lines = Array.from({ length: 300 }, (_, index) => `line${index}`)
+    assert.is(textFromHtml(`<div>${lines.join('<br>')}</div>`), lines.join('\n'))
+    assert.is(textFromHtml(`<ul>${lines.map((text) => `<li>${text}`).join('')}</ul>`).split('\n').length, 300)
+    assert.is(textFromHtml(lines.map((text) => `<p>${text}`).join('')), lines.join('\n\n'))
+    const layout = `${'<table><tr><td>'.repeat(20)}Text${'</td></tr></table>'.repeat(20)}`
+    assert.is(textFromHtml(layout), 'Text')
+  })
+
+  test('hostile markup of any size costs little more than a long text', () => {
+    const costOf = (html: string) => {
+      const before = process.cpuUsage()
+      textFromHtml(html)
+      const { user, system } = process.cpuUsage(before)
+      return user + system
+    }
+    const usual = Math.max(costOf('<p>word <b>word</b></p>'.repeat(5_600)), 20_000)
+    for (const html of [
+      '<div>'.repeat(1_000_000),
+      '</b>'.repeat(500_000),
+      `${'<b>'.repeat(300_000)}</c>`,
+      `${'<b>'.repeat(100)}${'</c>'.repeat(40_000)}`,
+      '<b a="<">'.repeat(20_000),
+      '<'.repeat(128_000),
+      '<a'.repeat(64_000),
+      '<!--'.repeat(32_000),
+      '<p>'.repeat(42_000),
+      '<li>'.repeat(32_000),
+      '<td>'.repeat(32_000),
+      '<a href="x">'.repeat(10_000),
+      '&amp'.repeat(32_000),
+      '\n'.repeat(128_000),
+      ' '.repeat(128_000),
+      'x'.repeat(128_000),
+    ]) {
+      assert.ok(costOf(html) < usual * 30, `${html.slice(0, 20)}… costs more than ${usual * 30} µs`)
+    }
   })
 
   test('an image inside the markup does not push the text out', () => {

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { deleteContactFields } from '../../src/features/contacts/delete-fields.job.ts'
+import { computeSegments } from '../../src/features/memberships/compute-segments.job.ts'
 import { usedInSegment } from '../features/events/event-support.ts'
 import { usedInStep } from '../features/templates/template-support.ts'
+import { hold } from '../support/held-lock.ts'
 import { IMAGES } from '../support/images.ts'
 import type { CallOptions, Service } from '../support/service.ts'
+import { turnOf, workThrough } from '../support/work.ts'
 
 /** What a request needs beside the operation's method, path and key. */
 export type Case = Pick<CallOptions, 'body' | 'headers'> & {
@@ -55,14 +59,8 @@ async function usedField(service: Service): Promise<Pick<Case, 'params'>> {
   const field = `f${randomUUID()}`
   await made(service, '/contacts', { ...newPerson(), data: { [field]: 'pro' } })
   const filter = { field: `data.${field}`, operator: 'exists' }
-  await service.sql(
-    `insert into segments (project_id, id, name, slug, type, condition, created_at, updated_at)
-     values ($1, $2, 'VIP', $3, 'DYNAMIC', $4, now(), now())`,
-    [
-      ...[service.project.id, randomUUID(), field],
-      JSON.stringify({ logic: 'AND', groups: [{ filters: [filter] }] }),
-    ],
-  )
+  const condition = { logic: 'AND', groups: [{ filters: [filter] }] }
+  await made(service, '/segments', { name: 'VIP', condition })
   return { params: { field } }
 }
 
@@ -134,7 +132,12 @@ export const SUCCEEDING: Record<string, MakeCase> = {
     return { params: { field: 'plan' } }
   },
   contactFieldUsage: usedField,
-  deleteContactField: () => ({ params: { field: 'data.nobody' } }),
+  deleteContactField: (service) => {
+    // What a worker would do while the request waits.
+    setTimeout(() => void workThrough(service, deleteContactFields), 500)
+    return { params: { field: 'data.nobody' } }
+  },
+  'deleteContactField 202': () => ({ params: { field: 'data.nobody' } }),
   createContact: () => ({ body: newPerson() }),
   'createContact 200': async (service) => {
     const body = newPerson()
@@ -175,8 +178,14 @@ export const SUCCEEDING: Record<string, MakeCase> = {
     body: { ...members(), createMissing: true },
   }),
   removeSegmentMembers: async (service) => ({ ...(await madeList(service)), body: members() }),
-  computeSegment: (service) => madeSegment(service, { trackMembership: true }),
+  computeSegment: async (service) => {
+    const made = await madeSegment(service, { trackMembership: true })
+    workBeside(service)
+    return made
+  },
+  'computeSegment 202': (service) => slowed(service, madeSegment(service, { trackMembership: true })),
   refreshSegment: (service) => madeSegment(service),
+  'refreshSegment 202': (service) => slowed(service, madeSegment(service)),
   createTemplate: (service) => ({ body: template(service) }),
   template: async (service) => ({ params: await made(service, '/templates', template(service)) }),
   templates: () => ({}),
@@ -216,6 +225,33 @@ export const SUCCEEDING: Record<string, MakeCase> = {
   uploadImage: () => ({ body: imageForm() }),
 }
 
+/** For longer than a request waits nobody reads contacts. */
+async function slowed<Made>(service: Service, made: Promise<Made>): Promise<Made> {
+  const result = await made
+  const held = await hold(service.databaseUrl, 'lock table contacts in access exclusive mode')
+  setTimeout(() => void held.release(), 7_000)
+  return result
+}
+
+/** Does for a second what is to be computed for segments, as a worker does. */
+function workBeside(service: Service): void {
+  const { id } = service.project
+  const until = performance.now() + 1_000
+  const work = async () => {
+    while (performance.now() < until) await computeSegments.slice(service.ctx(id), turnOf(id))
+  }
+  void work()
+}
+
+/** A condition on an event that is being deleted. */
+async function namingDeletedEvent({ sql, project }: Service) {
+  await sql(
+    `insert into event_deletions (project_id, name, before) values ($1, 'going', now()) on conflict do nothing`,
+    [project.id],
+  )
+  return { logic: 'AND', groups: [{ filters: [{ field: 'event.going', operator: 'triggered' }] }] }
+}
+
 /** For every code that a route names itself a request that is answered with it. */
 export const FAILING: Record<string, MakeCase> = {
   'contact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
@@ -239,6 +275,13 @@ export const FAILING: Record<string, MakeCase> = {
   'updateSegment 400 short': async (service) => ({
     ...(await madeSegment(service)),
     body: { condition: 'everybody' },
+  }),
+  'createSegment 409 CONFLICT': async (service) => ({
+    body: { name: 'Late', condition: await namingDeletedEvent(service) },
+  }),
+  'updateSegment 409 CONFLICT': async (service) => ({
+    ...(await madeSegment(service)),
+    body: { condition: await namingDeletedEvent(service) },
   }),
   'updateSegment 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY }, body: {} }),
   'deleteSegment 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY } }),

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { mailDelivery } from '../../src/features/delivery/mail-delivery.ts'
 import { type Body, type Project, type Service, until } from './service.ts'
 
 /** Has the service accept a message over HTTP and returns the email's id. */
@@ -30,11 +31,17 @@ export const emailEvents = ({ sql }: Service, id: string): Promise<Body[]> =>
 export const attempted = (service: Service, id: string, attempt: number): Promise<Body> =>
   until(`attempt ${attempt}`, async () => {
     const row = await emailRow(service, id)
-    return row.attempts === attempt && row.status !== 'SENDING' && row
+    return row.attempts === attempt && row
   })
 
 /** Moves the clock and has the worker look for what is due. */
-export function pass({ clock, app }: Service, milliseconds: number): void {
+export function pass({ clock, app, project }: Service, milliseconds: number): void {
   clock.advance(milliseconds)
-  app.services.wakeUp.notify()
+  app.services.work.ask(mailDelivery, { projectId: project.id })
+}
+
+/** The place of a message in the queue; nothing when it is not there. */
+export async function deliveryRow({ sql }: Service, id: string): Promise<Body> {
+  const [row] = await sql('select * from deliveries where email_id = $1', [id])
+  return row
 }

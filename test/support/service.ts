@@ -83,7 +83,7 @@ export async function startService(
     DNS_SERVERS: '127.0.0.1:1',
     ...env,
   })
-  const app = await startApp(config, log, clock.now)
+  const app = await startApp(config, log, clock)
   const pool = new pg.Pool({ connectionString: database.url, max: 4 })
   // The forced drop may end a connection that is still saying goodbye.
   pool.on('error', () => {})

@@ -1,13 +1,16 @@
 import type { Command } from 'commander'
 import type { Ctx, Services } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
-import { countMail, listDeadMail, MAIL_QUEUE, redriveMail } from '../../features/emails/dead-letters.ts'
-import { countJobs, listDeadJobs, redriveJobs } from '../../queue/dead-jobs.ts'
+import { countMail, listDeadMail, redriveMail } from '../../features/delivery/dead-letters.ts'
+import { mailDelivery } from '../../features/delivery/mail-delivery.ts'
+import { listTroubles } from '../../features/delivery/provider-troubles.ts'
+import { countJobs, type JobCounts, listDeadJobs, redriveJobs } from '../../queue/dead-jobs.ts'
 import { checkedId, checkedIds, checkedLimit, type Output, withJson } from './options.ts'
 import { fields, plural, table, time } from './output.ts'
 import { type Answer, answerWithServices, projectCtx, serviceCtx } from './run.ts'
 
 const MAX_LISTED = 1_000
+const MAIL_QUEUE = mailDelivery.name
 
 export function addJobsCommands(program: Command): void {
   const jobs = program
@@ -16,7 +19,7 @@ export function addJobsCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-The queue ${MAIL_QUEUE} is the mail itself; all other queues hold the service's own background jobs.
+The queue ${MAIL_QUEUE} counts messages; of all other kinds of work it is jobs, mostly one per project that has some.
 A message or job that failed for the last time is a dead letter: it stays until it is put back or expires.`,
     )
   addList(jobs)
@@ -35,17 +38,22 @@ function addList(jobs: Command): void {
 async function listQueues(services: Services): Promise<Answer> {
   const ctx = serviceCtx(services)
   const jobs = await countJobs(ctx, await jobQueues())
+  const troubles = await listTroubles(ctx)
   const queues = [
-    { queue: MAIL_QUEUE, states: await countMail(ctx) },
+    { queue: MAIL_QUEUE, states: await countMail(ctx), troubles },
     ...[...jobs].map(([queue, states]) => ({ queue, states })),
   ]
-  const rows = queues.map(({ queue, states }) => [
-    queue,
-    Object.entries(states)
-      .map(([state, count]) => `${count} ${state}`)
-      .join(', '),
-  ])
-  return { json: queues, text: table(['QUEUE', 'STATES'], rows) }
+  const rows = queues.map(({ queue, states }) => [queue, statesText(states)])
+  const warnings = troubles.map(
+    ({ domain, reason, advice, since }) =>
+      `${domain === null ? 'No mail' : `No mail of ${domain}`} has left since ${time(since)}: ${reason} ${advice}`,
+  )
+  return { json: queues, text: [table(['QUEUE', 'STATES'], rows), ...warnings].join('\n') }
+}
+
+function statesText({ oldestSeconds, ...counts }: JobCounts): string {
+  const states = Object.entries(counts).map(([state, count]) => `${count} ${state}`)
+  return [...states, ...(oldestSeconds === null ? [] : [`oldest ${oldestSeconds} s`])].join(', ')
 }
 
 type DeadOptions = Output & { queue?: string; project?: string; limit: number }
@@ -91,7 +99,7 @@ async function deadLetters(
 ): Promise<DeadLetter[]> {
   const { queue } = input
   const mail = queue === null || queue === MAIL_QUEUE ? await listDeadMail(ctx, input) : []
-  const jobs = queue === MAIL_QUEUE ? [] : await listDeadJobs(ctx, input)
+  const jobs = await listDeadJobs(ctx, input)
   return [...mail.map((message) => ({ queue: MAIL_QUEUE, ...message })), ...jobs]
     .toSorted((a, b) => b.failedAt.getTime() - a.failedAt.getTime())
     .slice(0, input.limit)
@@ -161,16 +169,17 @@ async function putBack(
   ctx: Ctx,
   input: { queue: string; ids: string[] | null; projectId: string | null },
 ): Promise<{ redriven: number; left: number; because: string; notFailed: string[] }> {
-  if (input.queue === MAIL_QUEUE) {
-    const { withoutContent, ...rest } = await redriveMail(ctx, input)
-    return {
-      ...rest,
-      left: withoutContent,
-      because: 'the content has been removed at the end of its retention',
-    }
+  const jobs = await redriveJobs(ctx, input)
+  const excluded = { left: jobs.conflicting, because: 'the queue holds a job that excludes another one' }
+  if (input.queue !== MAIL_QUEUE) return { redriven: jobs.redriven, notFailed: jobs.notFailed, ...excluded }
+  // Slices that were given up go along with the messages.
+  const mail = await redriveMail(ctx, { ...input, ids: input.ids && jobs.notFailed })
+  return {
+    redriven: jobs.redriven + mail.redriven,
+    notFailed: mail.notFailed,
+    left: mail.withoutContent,
+    because: 'the content has been removed at the end of its retention',
   }
-  const { conflicting, ...rest } = await redriveJobs(ctx, input)
-  return { ...rest, left: conflicting, because: 'the queue holds a job that excludes another one' }
 }
 
 /** A project that does not exist is an error, not an empty answer. */
@@ -179,8 +188,8 @@ const scopeOf = (services: Services, projectId: string | undefined): Promise<Ctx
 
 /** Loaded late: the handlers bring most of the product along. */
 async function jobQueues(): Promise<string[]> {
-  const { jobs } = await import('../../jobs.ts')
-  return jobs.map(({ name }) => name)
+  const { jobs, workKinds } = await import('../../jobs.ts')
+  return [...jobs, ...workKinds].map(({ name }) => name).filter((name) => name !== MAIL_QUEUE)
 }
 
 async function assertQueue(name: string): Promise<void> {

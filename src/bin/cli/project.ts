@@ -123,7 +123,6 @@ function addEnable(project: Command): void {
 
 async function setDisabled(services: Services, id: string, reason: string | null): Promise<Answer> {
   await setProjectDisabled(serviceCtx(services), id, reason)
-  if (reason === null) services.wakeUp.notify()
   return {
     json: { id, disabled: reason !== null, disabledReason: reason },
     text: `The project ${id} is ${reason === null ? 'enabled.' : `disabled: ${oneLine(reason)}`}`,

@@ -64,12 +64,13 @@ export async function whileRunning<Started extends { stop: () => Promise<void> }
   }
 }
 
-export const serviceCtx = (services: Services): Ctx => createCtx(services, SYSTEM, 'cli')
+export const serviceCtx = (services: Services): Ctx =>
+  createCtx(services, SYSTEM, 'cli', { connections: 'worker' })
 
 /** The context for the work on one project; throws when there is none with this id. */
 export async function projectCtx(services: Services, projectId: string): Promise<Ctx> {
   await getProject(serviceCtx(services), projectId)
-  return createCtx(services, systemOf(projectId), 'cli')
+  return createCtx(services, systemOf(projectId), 'cli', { connections: 'worker' })
 }
 
 const EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }

@@ -1,15 +1,18 @@
 import { z } from 'zod'
+import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { limitTime, type Statement } from '../../db/sql.ts'
 import type { ContactJob as ContactJobRow } from '../../generated/prisma/client.ts'
 import { jsonObject, optional } from '../../lib/fields.ts'
-import { earliestId, isId, newId } from '../../lib/ids.ts'
+import { isId, newId } from '../../lib/ids.ts'
 import { isJsonObject } from '../../lib/json.ts'
 import { type Outcome, readBulkResult, withOutcome } from './bulk.rules.ts'
-import { matchingIds, subscribeMany } from './bulk.sql.ts'
+import { matchingIds, newestContact, pageOfIds, subscribeMany } from './bulk.sql.ts'
 import { filterCondition } from './contact-filter.ts'
-import { advance, type BulkType, type ContactJob, createJob } from './contact-jobs.ts'
+import { type BulkType, type ContactJob, createJob } from './contact-jobs.ts'
 import { countContacts } from './contact-list.ts'
 import { eraseContacts } from './erase-contacts.ts'
+import { advance, type JobRunner } from './work-on-jobs.ts'
 
 const MAX_IDS = 1_000
 /** Of a filter's exclusions. */
@@ -46,49 +49,76 @@ export async function startBulk(
     return createJob(ctx, { type, request: { contactIds: ids }, total: ids.length })
   }
   // A bad filter is told now, not by the job.
-  const condition = await filterCondition(ctx, filter, 'filter')
-  const total = await countContacts(ctx, [condition])
-  return createJob(ctx, { type, request: { filter: filter ?? {}, excludeIds }, total })
+  await filterCondition(ctx, filter, 'filter')
+  // Whom the filter means the job finds out; what it does is to look at all contacts.
+  const total = await countContacts(ctx)
+  const [newest] = await ctx.sql(newestContact, [projectIdOf(ctx)])
+  return createJob(ctx, {
+    type,
+    request: { filter: filter ?? {}, excludeIds },
+    total,
+    upTo: newest?.id ?? null,
+  })
 }
 
 /** Contacts of one commit. Deleting one takes its mail and events along, which may be many. */
-const CHUNK = 500
 const DELETED_CHUNK = 50
 
-const chunkOf = ({ type }: ContactJob): number => (type === 'DELETE' ? DELETED_CHUNK : CHUNK)
+const chunkOf = ({ type, stepSize }: ContactJob): number =>
+  type === 'DELETE' ? Math.min(DELETED_CHUNK, stepSize) : stepSize
 
 /** How far the job is, in memory; its row has the same after every commit. */
-type Run = { job: ContactJob; position: number; lastContact: string | null }
+type Run = { job: ContactJob; position: number; lastContact: string | null; hasTime: () => boolean }
 
-/** Changes what is left of the contacts, a commit per chunk. */
-export async function runBulk(ctx: Ctx, job: ContactJob): Promise<void> {
-  const run: Run = { job, position: job.position, lastContact: job.lastContact }
+/** Changes what is left of the contacts, a commit per chunk, as long as there is time. */
+export const runBulk: JobRunner = async (ctx, job, hasTime) => {
+  const run: Run = { job, position: job.position, lastContact: job.lastContact, hasTime }
   const { contactIds, filter } = readRequest(job.request)
-  if (filter) await runFilter(ctx, run, filter)
-  else await runIds(ctx, run, contactIds)
+  return filter ? runFilter(ctx, run, filter) : runIds(ctx, run, contactIds)
 }
 
-async function runIds(ctx: Ctx, run: Run, ids: string[]): Promise<void> {
+async function runIds(ctx: Ctx, run: Run, ids: string[]): Promise<'done' | 'more'> {
   while (run.position < ids.length) {
     const chunk = ids.slice(run.position, run.position + chunkOf(run.job))
-    await commitChunk(ctx, run, chunk, () => ids.length, { count: chunk.length, last: null })
+    await commitChunk(ctx, run, chunk, () => ids.length, { looked: chunk.length, last: null })
+    if (!run.hasTime()) return 'more'
+  }
+  return 'done'
+}
+
+/** Contacts that the filter looks at in one statement are so many times those that are changed in one commit. */
+const LOOKED_AT = 10
+const SCAN_TIMEOUT_MS = 2_000
+
+/**
+ * Goes on by id, so that no contact is met twice although the change may decide whether the filter matches. A
+ * statement looks at a range of ids only: a filter that lets hardly anybody through takes no longer than others.
+ */
+async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Promise<'done' | 'more'> {
+  const projectId = projectIdOf(ctx)
+  const condition = await filterCondition(ctx, tree, 'filter')
+  for (;;) {
+    const size = run.job.stepSize * LOOKED_AT
+    const page = await within(ctx, pageOfIds, [projectId, run.lastContact, run.job.upTo, size])
+    const [first, last] = [page[0], page.at(-1)]
+    if (first === undefined || last === undefined) return 'done'
+    const limit = chunkOf(run.job)
+    const { statement, values } = matchingIds(projectId, condition, { first, last, limit })
+    const found = await within(ctx, statement, values)
+    const reached = found.length === limit ? (found.at(-1) ?? last) : last
+    const ids = found.filter((id) => !excluded.has(id))
+    const looked = { looked: page.indexOf(reached) + 1, last: reached }
+    await commitChunk(ctx, run, ids, (before) => before + ids.length, looked)
+    if (!run.hasTime()) return 'more'
   }
 }
 
-/** Goes on by id, so that no contact is met twice although the change may decide whether the filter matches. */
-async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Promise<void> {
-  const end = earliestId(new Date(run.job.createdAt.getTime() + 1))
-  for (;;) {
-    const condition = await filterCondition(ctx, tree, 'filter')
-    const range = { after: run.lastContact, last: end, limit: chunkOf(run.job) }
-    const { statement, values } = matchingIds(projectIdOf(ctx), condition, range)
-    const found = (await ctx.sql(statement, values)).map(({ id }) => id)
-    const last = found.at(-1)
-    if (last === undefined) return
-    const ids = found.filter((id) => !excluded.has(id))
-    await commitChunk(ctx, run, ids, (before) => before + ids.length, { count: found.length, last })
-  }
-}
+/** The ids that a statement finds within the time of a scan. */
+const within = (ctx: Ctx, statement: Statement<{ id: string }>, values: unknown[]): Promise<string[]> =>
+  ctx.atomically(async (tx) => {
+    await tx.sql(limitTime, [String(SCAN_TIMEOUT_MS)])
+    return (await tx.sql(statement, values)).map(({ id }) => id)
+  })
 
 type BulkFilter = { tree: unknown; excluded: Set<string> }
 
@@ -104,15 +134,15 @@ function readRequest(request: ContactJobRow['request']): { contactIds: string[];
   return { contactIds, filter: isJsonObject(filter) ? { tree: filter, excluded } : null }
 }
 
-/** `count` contacts are done then, the last of them `last`; `requested` is what the job was asked for so far. */
+/** So many contacts are `looked` at then, the last of them `last`; `requested` is what the job was asked for so far. */
 async function commitChunk(
   ctx: Ctx,
   run: Run,
   ids: string[],
   requested: (before: number) => number,
-  { count, last }: { count: number; last: string | null },
+  { looked, last }: { looked: number; last: string | null },
 ): Promise<void> {
-  const position = run.position + count
+  const position = run.position + looked
   await advance(ctx, run.job, run.position, async (tx, stored) => {
     const before = readBulkResult(stored)
     const result = withOutcome(before, ids, await change(tx, run.job.type, ids))
@@ -131,5 +161,6 @@ async function change(tx: Ctx, type: ContactJob['type'], given: string[]): Promi
   const now = tx.now()
   const eventIds = ids.map(() => newId(now))
   const rows = await tx.sql(subscribeMany, [projectIdOf(tx), ids, eventIds, type === 'SUBSCRIBE', now])
+  wakeFollowers(tx, rows)
   return { known: new Set(rows.map(({ id }) => id)), changed: rows.filter(({ changed }) => changed).length }
 }

@@ -1,40 +1,23 @@
-import { z } from 'zod'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { isDatabaseUnavailable } from '../../db/sql.ts'
 import { AppError, conflict, notFound } from '../../errors.ts'
 import type { ContactJob as ContactJobRow, Prisma } from '../../generated/prisma/client.ts'
 import type { ContactJobType } from '../../generated/prisma/enums.ts'
 import { isId, newId } from '../../lib/ids.ts'
-import type { JsonValue } from '../../lib/json.ts'
-import type { JobQueue } from '../../queue/define-job.ts'
-import { advanceJob, endJob, holdJob } from './contact-jobs.sql.ts'
+import { workKind } from '../../queue/define-work.ts'
+import { endJob } from './contact-jobs.sql.ts'
 
-/** Without its file, which has megabytes. */
-export type ContactJob = Omit<ContactJobRow, 'file'>
+/** Without its file and what is known of it, which have megabytes. */
+export type ContactJob = Omit<ContactJobRow, 'file' | 'survey'>
 
-/**
- * Works on one import or bulk job. A worker that dies is noticed by its heartbeat; whoever takes over goes on
- * where the last commit ended.
- */
-export const contactJobQueue: JobQueue<{ projectId: string; jobId: string }> = {
-  name: 'contacts.run-job',
-  payload: z.object({ projectId: z.uuid(), jobId: z.uuid() }),
-  options: {
-    // The job itself says when it has failed; the queue only repeats it while the database is away.
-    retryLimit: 1_000,
-    retryDelay: 1,
-    retryBackoff: true,
-    retryDelayMax: 30,
-    heartbeatSeconds: 10,
-    expireInSeconds: 12 * 3_600,
-  },
-}
+/** The project has imports or bulk changes to do. */
+export const contactJobWork = workKind('contacts.run-jobs')
 
 export type NewJob = {
   type: ContactJobType
   file?: Uint8Array<ArrayBuffer>
   request?: Prisma.InputJsonObject
   total?: number
+  upTo?: string | null
 }
 
 /** A waiting import holds its file. */
@@ -54,7 +37,7 @@ export async function createJob(ctx: Ctx, job: NewJob): Promise<string> {
   const id = newId(now)
   await ctx.atomically(async (tx) => {
     await tx.db.contactJob.create({ data: { projectId, id, createdAt: now, ...job } })
-    await tx.enqueue(contactJobQueue, { projectId, jobId: id })
+    tx.requestWork(contactJobWork)
   })
   return id
 }
@@ -82,7 +65,10 @@ export async function getJob(
 ): Promise<ContactJob> {
   const projectId = projectIdOf(ctx)
   const job = isId(id)
-    ? await ctx.db.contactJob.findUnique({ where: { projectId_id: { projectId, id } }, omit: { file: true } })
+    ? await ctx.db.contactJob.findUnique({
+        where: { projectId_id: { projectId, id } },
+        omit: { file: true, survey: true },
+      })
     : null
   if (!job || !types.includes(job.type)) throw notFound('The job')
   return job
@@ -94,73 +80,4 @@ export async function cancelJob(ctx: Ctx, id: string): Promise<ContactJob> {
   const [ended] = await ctx.sql(endJob, [job.projectId, job.id, 'failed', 'Cancelled.', ctx.now()])
   if (!ended) throw conflict('The job has ended already.')
   return getJob(ctx, id)
-}
-
-/** Somebody else goes on with the job, or nobody does: whoever finds that out stops. */
-class JobLost extends Error {}
-
-export type Progress = { position: number; result: object; lastContact: string | null }
-
-/**
- * Does a part of a job and notes in the same commit how far it is. `work` gets the result so far as it is stored:
- * meanwhile an address may have been taken out of it. Throws JobLost when the job is no longer this worker's.
- */
-export async function advance(
-  ctx: Ctx,
-  job: ContactJob,
-  from: number,
-  work: (tx: Ctx, result: JsonValue) => Promise<Progress>,
-): Promise<Progress> {
-  return ctx.atomically(async (tx) => {
-    const [held] = await tx.sql(holdJob, [job.projectId, job.id, from])
-    if (!held) throw new JobLost('Another worker goes on with this job.')
-    const to = await work(tx, held.result)
-    const percent = job.total === 0 ? 0 : Math.min(99, Math.floor((to.position / job.total) * 100))
-    await tx.sql(advanceJob, [
-      ...[job.projectId, job.id, to.position, percent, JSON.stringify(to.result), to.lastContact],
-    ])
-    return to
-  })
-}
-
-/** A reason to give a job up that its owner can do something about. */
-export class JobRefused extends Error {}
-
-/**
- * Runs a job to its end with what its type needs, and says how it ended. While the database is away the error
- * goes on to the queue, which tries again.
- */
-export async function runJob(
-  ctx: Ctx,
-  id: string,
-  work: (ctx: Ctx, job: ContactJob) => Promise<void>,
-): Promise<void> {
-  const projectId = projectIdOf(ctx)
-  const { count } = await ctx.db.contactJob.updateMany({
-    where: { projectId, id, state: { in: ['waiting', 'active'] } },
-    data: { state: 'active' },
-  })
-  if (count === 0) return
-  const failedReason = await work(ctx, await getJob(ctx, id)).then(
-    () => null,
-    (error: unknown) => reasonOf(ctx, id, error),
-  )
-  const state = failedReason === null ? 'completed' : 'failed'
-  await ctx.sql(endJob, [projectId, id, state, failedReason, ctx.now()])
-}
-
-async function reasonOf(ctx: Ctx, id: string, error: unknown): Promise<string | null> {
-  // Of a cancelled job the end has been noted. One that is still active must not be taken for done.
-  if (error instanceof JobLost && (await getJob(ctx, id)).state !== 'active') return null
-  if (error instanceof JobLost || isDatabaseUnavailable(error)) throw error
-  if (error instanceof JobRefused) return error.message
-  // Such as a filter whose segment has been deleted since.
-  if (error instanceof AppError) return textOf(error)
-  ctx.log.error({ err: error, requestId: ctx.requestId }, 'import or bulk job failed')
-  return `Something went wrong on our side; the log has it under ${ctx.requestId}.`
-}
-
-function textOf({ message, extras }: AppError): string {
-  const [first] = extras.errors ?? []
-  return first ? `${first.field}: ${first.message}` : message
 }

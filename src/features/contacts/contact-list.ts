@@ -1,12 +1,23 @@
+import { createHash } from 'node:crypto'
+import { DAY_MS } from '../../audience/dates.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../../cursor-page.ts'
+import { isTimeOut } from '../../db/sql.ts'
 import { badRequest } from '../../errors.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
 import { isId } from '../../lib/ids.ts'
 import { escapeLike } from '../../lib/like.ts'
 import { type OrderRequest, readOrder } from '../../offset-page.ts'
 import { filterCondition } from './contact-filter.ts'
-import { type ContactCondition, contactCount, contactPage, contactsAt } from './contact-list.sql.ts'
+import {
+  type ContactCondition,
+  contactCount,
+  contactPage,
+  contactShare,
+  contactsAt,
+  freshTotal,
+  noteTotal,
+} from './contact-list.sql.ts'
 
 type Maybe<Value> = Value | null | undefined
 
@@ -46,13 +57,15 @@ export async function listContacts(ctx: Ctx, request: ContactListRequest): Promi
   // A search takes as long as its count: together they take as long as one.
   const [rows, counted] = await Promise.all([
     ctx.sql(statement, values),
-    after === null && request.search ? countContacts(ctx, conditions) : null,
+    after === null && request.search ? countContacts(ctx, conditions, request) : null,
   ])
   const page = pageFrom(rows, limit, (last) => cursorAfter(order, last[column]))
   const countTotal = async () => {
     if (after !== null) return 0
     if (!page.hasMore) return page.data.length
-    return counted ?? countContacts(ctx, conditions)
+    const count = counted ?? (await countContacts(ctx, conditions, request))
+    // There is at least one more, whatever an estimate says.
+    return Math.max(count, page.data.length + 1)
   }
   return { ...page, countTotal }
 }
@@ -76,33 +89,65 @@ async function conditionsOf(
 }
 
 /** Up to here contacts are counted at every call. */
-const EXACT = 10_000
+export const EXACT = 10_000
 /** How long a greater number is used. */
 const FRESH_MS = 60_000
-const MAX_TOTALS = 1_000
+/** How long it is used where counting takes too long. */
+const LAST_MS = DAY_MS
+/** Contacts that an estimate is made from. */
+const SAMPLE = 2_000
 
-type Total = { count: number; at: number; counting: Promise<number> | null }
-
-const totals = new WeakMap<Ctx['services']['database'], Map<string, Total>>()
+/** What a count was asked for, as the key under which it is remembered. */
+type Asked = Pick<ContactListRequest, 'search' | 'subscribed' | 'filter'>
 
 /**
- * How many contacts the conditions let through: exact up to 10,000, above that as of at most a minute ago.
- * Counting a million takes a tenth of a second, too long for each first page.
+ * How many contacts the conditions, which are what was `asked` for, let through: exact up to 10,000, above that as
+ * of at most a minute ago, the same number for all processes. Counting a million takes a tenth of a second, too long
+ * for each first page. Where it takes longer than a statement may, it is the last number, or else an estimate.
  */
-export async function countContacts(ctx: Ctx, conditions: ContactCondition[]): Promise<number> {
+export async function countContacts(
+  ctx: Ctx,
+  conditions: ContactCondition[] = [],
+  asked: Asked = {},
+): Promise<number> {
   const few = contactCount(projectIdOf(ctx), conditions, EXACT + 1)
-  const [row] = await ctx.sql(few.statement, few.values)
-  if (!row || row.count <= EXACT) return row?.count ?? 0
-  const known = totals.get(ctx.services.database) ?? new Map<string, Total>()
-  totals.set(ctx.services.database, known)
-  const all = contactCount(projectIdOf(ctx), conditions, null)
-  const entry = JSON.stringify([all.statement.text, all.values])
-  if (!known.has(entry) && known.size >= MAX_TOTALS) known.clear()
-  const total = known.get(entry) ?? { count: 0, at: Number.NEGATIVE_INFINITY, counting: null }
-  known.set(entry, total)
-  if (ctx.now().getTime() - total.at < FRESH_MS) return total.count
-  total.counting ??= countAll(ctx, all, total)
-  return total.counting
+  const found = await unlessSlow(ctx.sql(few.statement, few.values))
+  const count = found?.[0]?.count
+  if (count !== undefined && count <= EXACT) return count
+  const known = await totalOf(ctx, asked, FRESH_MS)
+  if (known !== undefined) return known
+  const isMany = count !== undefined
+  const total = isMany ? await unlessSlow(countExactly(ctx, conditions)) : undefined
+  const answer = total ?? (await totalOf(ctx, asked, LAST_MS)) ?? (await estimate(ctx, conditions, isMany))
+  await ctx.sql(noteTotal, [projectIdOf(ctx), keyOf(asked), answer, ctx.services.clockShift()])
+  return answer
+}
+
+function keyOf({ search, subscribed, filter }: Asked): string {
+  const asked = JSON.stringify([search ?? null, subscribed ?? null, filter ?? null])
+  return createHash('sha256').update(asked).digest('base64url')
+}
+
+/** The number that was last noted, if it is not older. */
+async function totalOf(ctx: Ctx, asked: Asked, maxAge: number): Promise<number | undefined> {
+  const values = [projectIdOf(ctx), keyOf(asked), maxAge, ctx.services.clockShift()]
+  return (await ctx.sql(freshTotal, values))[0]?.count
+}
+
+const unlessSlow = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
+  work.catch((error: unknown) => {
+    if (!isTimeOut(error)) throw error
+    return undefined
+  })
+
+/** Of all contacts nothing better is known than that they are `many`; of some the share that a sample has. */
+async function estimate(ctx: Ctx, conditions: ContactCondition[], isMany: boolean): Promise<number> {
+  const least = isMany || conditions.length === 0 ? EXACT + 1 : 0
+  if (conditions.length === 0) return least
+  const { statement, values } = contactShare(projectIdOf(ctx), conditions, SAMPLE)
+  const sample = await unlessSlow(ctx.sql(statement, values))
+  const all = (await totalOf(ctx, {}, LAST_MS)) ?? (await countContacts(ctx))
+  return Math.max(least, Math.round((sample?.[0]?.share ?? 0) * all))
 }
 
 /** Contacts at some positions of the list, the newest first. */
@@ -120,16 +165,4 @@ export async function countExactly(ctx: Ctx, conditions: ContactCondition[]): Pr
   const all = contactCount(projectIdOf(ctx), conditions, null)
   const [row] = await ctx.sql(all.statement, all.values)
   return row?.count ?? 0
-}
-
-async function countAll(ctx: Ctx, all: ReturnType<typeof contactCount>, total: Total): Promise<number> {
-  const at = ctx.now().getTime()
-  try {
-    const [row] = await ctx.sql(all.statement, all.values)
-    total.count = row?.count ?? 0
-    total.at = at
-    return total.count
-  } finally {
-    total.counting = null
-  }
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { violates } from '../../db/sql.ts'
 import { badRequest, conflict, fieldError, notFound, serviceUnavailable } from '../../errors.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
@@ -8,7 +10,8 @@ import { normalizeEmail } from '../../lib/email-address.ts'
 import { email, optional } from '../../lib/fields.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { contactData, MAX_DATA_BYTES, readData } from './contact-data.rules.ts'
-import { changeContact, knownEmails, type UpsertOutcome, upsertContact } from './contacts.sql.ts'
+import { changeContact, holdAddress, knownEmails, type UpsertOutcome, upsertContact } from './contacts.sql.ts'
+import { forgetInJobs } from './erase-contacts.sql.ts'
 import { eraseContact } from './erase-contacts.ts'
 import { noteFieldNames } from './field-names.ts'
 import { ensureContacts as ensureContactsStatement } from './import.sql.ts'
@@ -74,6 +77,7 @@ export async function createContact(
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const [contact] = await ctx.sql(upsertContact, values).catch(refuseTooLarge)
     if (!contact) continue
+    wakeFollowers(ctx, [contact])
     await noteFieldNames(ctx, set)
     return contact
   }
@@ -109,7 +113,7 @@ export async function findContact(ctx: Ctx, { id, email: address }: ContactKey):
 
 async function contactWhere(ctx: Ctx, where: ContactWhereUniqueInput): Promise<Contact> {
   const contact = await ctx.db.contact.findUnique({ where })
-  if (!contact) throw contactNotFound()
+  if (!contact || contact.email.startsWith(ERASED)) throw contactNotFound()
   return contact
 }
 
@@ -129,14 +133,32 @@ export async function updateContact(
     ...[JSON.stringify(set), unset, newId(now), 'api', now],
   ]
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const [contact] = await ctx.sql(changeContact, values).catch(refuseTaken)
+    const change = input.email === undefined ? changeInOne : changeAddress
+    const [contact] = await change(ctx, id, values).catch(refuseTaken)
     if (!contact) throw contactNotFound()
     if (contact.outdated) continue
+    wakeFollowers(ctx, [contact])
     await noteFieldNames(ctx, set)
     return contact
   }
   throw serviceUnavailable()
 }
+
+type Changed = Contact & { outdated: boolean; heard: boolean }
+
+const changeInOne = (ctx: Ctx, _id: string, values: unknown[]): Promise<Changed[]> =>
+  ctx.sql(changeContact, values)
+
+/** The old address is personal, and nothing leads from it to the contact any more. */
+const changeAddress = (ctx: Ctx, id: string, values: unknown[]): Promise<Changed[]> =>
+  ctx.atomically(async (tx) => {
+    const [before] = await tx.sql(holdAddress, [projectIdOf(tx), id])
+    const changed = await tx.sql(changeContact, values)
+    if (before && changed[0] && changed[0].email !== before.email) {
+      await tx.sql(forgetInJobs, [projectIdOf(tx), [before.email]])
+    }
+    return changed
+  })
 
 function refuseTaken(error: unknown): never {
   if (!violates(error, 'contacts_project_id_email_key')) return refuseTooLarge(error)
@@ -173,5 +195,7 @@ export async function ensureContacts(
   const now = ctx.now()
   const sorted = emails.toSorted()
   const ids = sorted.map(() => newId(now))
-  return ctx.sql(ensureContactsStatement, [projectIdOf(ctx), ids, sorted, subscribed, now])
+  const made = await ctx.sql(ensureContactsStatement, [projectIdOf(ctx), ids, sorted, subscribed, now])
+  wakeFollowers(ctx, made)
+  return made
 }

@@ -66,6 +66,9 @@ const MAX_COLUMN_NAME = 255
 /** Where in a record what stands; `data` has the other columns that have a name, and none that is reserved. */
 export type Columns = { email: number; subscribed: number | null; data: { index: number; key: string }[] }
 
+/** `data.plan` is the field plan, as filters name it. */
+const keyOfColumn = (name: string): string => (/^data\../.test(name) ? name.slice('data.'.length) : name)
+
 /** Finds the columns by the header; a text says what is wrong with it. */
 export function readHeader(header: string[]): Columns | string {
   const names = header.map((name) => name.trim())
@@ -73,7 +76,8 @@ export function readHeader(header: string[]): Columns | string {
   const email = EMAIL_COLUMNS.map((name) => lower.indexOf(name)).find((index) => index >= 0)
   if (email === undefined) return 'The first row must name the columns, and one of them must be "email".'
   if (names.length > MAX_COLUMNS) return `There may be at most ${MAX_COLUMNS} columns.`
-  const named = names.filter((name) => name !== '')
+  const keys = names.map(keyOfColumn)
+  const named = keys.filter((name) => name !== '')
   if (findUnstorable(named)) return 'The name of a column has characters that cannot be stored.'
   const long = named.find((name) => name.length > MAX_COLUMN_NAME)
   if (long) return `The name of a column may have at most ${MAX_COLUMN_NAME} characters.`
@@ -81,7 +85,7 @@ export function readHeader(header: string[]): Columns | string {
   if (twice) return `There are two columns "${twice}".`
   const found = lower.indexOf(SUBSCRIBED_COLUMN)
   const subscribed = found === -1 ? null : found
-  const data = names
+  const data = keys
     .map((key, index) => ({ key, index }))
     .filter(
       ({ key, index }) => key !== '' && index !== email && index !== subscribed && !RESERVED_KEYS.has(key),
@@ -89,16 +93,32 @@ export function readHeader(header: string[]): Columns | string {
   return { email, subscribed, data }
 }
 
+export type CellType = 'text' | 'number' | 'boolean'
+
 /** Canonical numbers of at most 15 digits, which a double holds exactly; others (007, +49…) are names or codes. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/
 const MAX_DIGITS = 15
+const BOOLEAN = /^(?:true|false)$/i
 
-/** The value of a cell: numbers and booleans are typed, all else is text, formulas too. */
-export function typed(cell: string): JsonValue {
-  if (NUMBER.test(cell) && cell.replaceAll(/\D/g, '').length <= MAX_DIGITS) return Number(cell)
-  const word = cell.toLowerCase()
-  if (word === 'true') return true
-  return word === 'false' ? false : cell
+function typeOfCell(cell: string): CellType {
+  if (NUMBER.test(cell) && cell.replaceAll(/\D/g, '').length <= MAX_DIGITS) return 'number'
+  return BOOLEAN.test(cell) ? 'boolean' : 'text'
+}
+
+/**
+ * The type of a column with one more cell. A column is numbers or booleans only when all of its cells are: one ZIP
+ * code 01234 makes all of them text.
+ */
+export function typeWith(before: CellType | null, cell: string): CellType | null {
+  if (cell === '' || before === 'text') return before
+  const type = typeOfCell(cell)
+  return before === null || before === type ? type : 'text'
+}
+
+/** The value of a cell in a column of that type; formulas are text, too. */
+export function cellValue(cell: string, type: CellType): JsonValue {
+  if (cell === '' || type === 'text') return cell
+  return type === 'number' ? Number(cell) : cell.toLowerCase() === 'true'
 }
 
 const YES = new Set(['true', '1', 'yes', 'y', 'subscribed'])
@@ -106,8 +126,15 @@ const NO = new Set(['false', '0', 'no', 'n', 'unsubscribed'])
 
 export type ImportRow = { email: string; subscribed: boolean | null; set: JsonObject }
 
-/** One record as what it does to a contact; a text says why it cannot. */
-export function readRecord(record: string[], columns: Columns): ImportRow | string {
+/**
+ * One record as what it does to a contact; a text says why it cannot. `types` are those of the columns of data, text
+ * where there is none.
+ */
+export function readRecord(
+  record: string[],
+  columns: Columns,
+  types: readonly CellType[],
+): ImportRow | string {
   const cell = (index: number) => (record[index] ?? '').trim()
   const email = normalizeEmail(cell(columns.email))
   if (email === '') return 'The email is missing.'
@@ -116,8 +143,8 @@ export function readRecord(record: string[], columns: Columns): ImportRow | stri
   if (word !== '' && !YES.has(word) && !NO.has(word))
     return 'The value of "subscribed" must be true or false.'
   const entries: [string, JsonValue][] = []
-  for (const { index, key } of columns.data) {
-    const value = typed(cell(index))
+  for (const [at, { index, key }] of columns.data.entries()) {
+    const value = cellValue(cell(index), types[at] ?? 'text')
     if (findUnstorable(value)) return `The value of "${key}" has characters that cannot be stored.`
     if (value !== '') entries.push([key, value])
   }

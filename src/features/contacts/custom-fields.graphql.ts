@@ -1,16 +1,17 @@
 import { AudienceUsage } from '../../graphql/audience-usage.ts'
 import { builder } from '../../graphql/builder.ts'
 import { get, remove } from '../../graphql/rest-route.ts'
+import { isJsonObject } from '../../lib/json.ts'
 import { FIELD_TYPES } from './custom-fields.rules.ts'
 import {
   type ContactField,
-  deleteField,
   type FieldUsage,
   type FieldValues,
   fieldUsage,
   listFields,
   listFieldValues,
 } from './custom-fields.ts'
+import { type DeletedField, deleteField } from './field-deletions.ts'
 
 const ContactFieldType = builder.enumType('ContactFieldType', {
   description: 'What most values of a field are; a date is text such as 2026-03-04 or 2026-03-04T05:06:07Z.',
@@ -85,7 +86,7 @@ const FieldUsageRef = builder.objectRef<FieldUsage>('ContactFieldUsage').impleme
   interfaces: [AudienceUsage],
   fields: (t) => ({
     contactCount: t.exposeInt('contactCount', {
-      description: 'Contacts that have the field; of more than 5,000 contacts an estimate from a sample.',
+      description: 'Contacts that have the field; above 10,000 an estimate from a sample.',
     }),
     canDelete: t.exposeBoolean('canDelete', { description: 'Nothing uses it.' }),
   }),
@@ -102,20 +103,36 @@ builder.queryField('contactFieldUsage', (t) =>
   }),
 )
 
-const DeletedField = builder.objectRef<{ deletedFrom: number }>('DeletedContactField').implement({
+const DeletedFieldRef = builder.objectRef<DeletedField>('DeletedContactField').implement({
   description: 'What came of the deletion of a field.',
   fields: (t) => ({
-    deletedFrom: t.exposeInt('deletedFrom', { description: 'How many contacts had it.' }),
+    deletedFrom: t.exposeInt('deletedFrom', {
+      nullable: true,
+      description: 'How many contacts had it; null while it is being taken from them.',
+    }),
+    status: t.exposeString('status', {
+      nullable: true,
+      description:
+        '`running` when it takes longer than the request waits: it goes on, and the same request again waits for the rest.',
+    }),
   }),
 })
 
+const isRunning = (data: unknown): boolean => isJsonObject(data) && data.status === 'running'
+
 builder.mutationField('deleteContactField', (t) =>
   t.field({
-    description: 'Takes a custom field from all contacts of the project, when nothing refers to it.',
-    type: DeletedField,
+    description:
+      'Takes a custom field from all contacts that the project has, when nothing refers to it. Contacts made later keep it; what is written to the others meanwhile may go, too.',
+    type: DeletedFieldRef,
     access: 'secretKey',
-    rest: remove('/contacts/fields/:field', 'Contacts', { status: 200, errors: ['CONFLICT'] }),
+    rest: remove('/contacts/fields/:field', 'Contacts', {
+      status: 200,
+      otherStatus: { status: 202, applies: isRunning },
+      omittedWhenNull: ['status'],
+      errors: ['CONFLICT'],
+    }),
     args: { field: t.arg.string(fieldArgument) },
-    resolve: async (_root, { field }, ctx) => ({ deletedFrom: await deleteField(ctx, field) }),
+    resolve: (_root, { field }, ctx) => deleteField(ctx, field),
   }),
 )

@@ -1,5 +1,5 @@
-import { type Statement, statement } from '../../db/sql.ts'
-import { PROJECT_TRACKS } from './upsert-contact.sql.ts'
+import { dataChangeCte, heard } from '../../changes/changes.sql.ts'
+import { analyticStatement, type Statement, statement } from '../../db/sql.ts'
 
 /** Contacts that are looked at to learn about fields: all of a project that has no more, otherwise a sample. */
 export const SAMPLE = 5_000
@@ -45,14 +45,8 @@ const statisticsText = (source: string) => `
     (select count(*) from looked)::int as looked
   from field group by key order by contacts desc, key limit $4::int`
 
-export const statisticsOfAll: Statement<FieldStatistics> = statement(
-  'field-statistics-of-all',
-  statisticsText(ALL),
-)
-export const statisticsOfSample: Statement<FieldStatistics> = statement(
-  'field-statistics-of-sample',
-  statisticsText(SAMPLED),
-)
+export const statisticsOfAll: Statement<FieldStatistics> = analyticStatement(statisticsText(ALL))
+export const statisticsOfSample: Statement<FieldStatistics> = analyticStatement(statisticsText(SAMPLED))
 
 /** Names on record for project $1, at most $2. */
 export const recordedFieldNames: Statement<{ name: string; type: string }> = statement(
@@ -70,37 +64,30 @@ const valuesText = (source: string) => `
     and ($4::text is null or lower(data ->> $3::text) like lower($4))
   group by 1 order by count(*) desc, 1 limit $5::int`
 
-export const valuesOfAll: Statement<FieldValue> = statement('field-values-of-all', valuesText(ALL))
-export const valuesOfSample: Statement<FieldValue> = statement('field-values-of-sample', valuesText(SAMPLED))
+export const valuesOfAll: Statement<FieldValue> = analyticStatement(valuesText(ALL))
+export const valuesOfSample: Statement<FieldValue> = analyticStatement(valuesText(SAMPLED))
+
+type Carriers = { contacts: number; looked: number }
 
 /** Contacts with field $3, of those looked at. */
-const carriersText = (source: string) => `
-  with looked as materialized (${source})
-  select count(*) filter (where data ? $3::text)::int as contacts, count(*)::int as looked from looked`
+export const carriersOfSample: Statement<Carriers> = analyticStatement(`
+  with looked as materialized (${SAMPLED})
+  select count(*) filter (where data ? $3::text)::int as contacts, count(*)::int as looked from looked`)
 
-export type Carriers = { contacts: number; looked: number }
-export const carriersOfAll: Statement<Carriers> = statement('field-carriers-of-all', carriersText(ALL))
-export const carriersOfSample: Statement<Carriers> = statement(
-  'field-carriers-of-sample',
-  carriersText(SAMPLED),
-)
-
-/** Takes field $2 from the contacts of project $1 with ids greater than $3, $4 of them looked at; $5 now. */
-export const removeField: Statement<{ last: string; changed: number }> = statement(
+/** Takes field $2 from the contacts of project $1 with ids greater than $3 and up to $6, $4 of them looked at; $5 now. */
+export const removeField: Statement<{ last: string; changed: number; heard: boolean }> = statement(
   'remove-field',
   `with page as (
      select id, data ? $2::text as has from contacts
-     where project_id = $1::uuid and id > $3::uuid order by id limit $4::int
+     where project_id = $1::uuid and id > $3::uuid and id <= $6::uuid order by id limit $4::int
    ),
    changed as (
      update contacts c set data = c.data - $2::text, updated_at = $5::timestamptz
      from page where page.has and c.project_id = $1::uuid and c.id = page.id and c.data ? $2::text
-     returning c.id
+     returning c.project_id, c.id
    ),
-   followed as (
-     insert into contact_changes (project_id, id, contact_id)
-     select $1::uuid, gen_random_uuid(), id from changed where ${PROJECT_TRACKS}
-   )
-   select (select id from page order by id desc limit 1) as last, (select count(*) from changed)::int as changed
+   ${dataChangeCte('$2', '$5')}
+   select (select id from page order by id desc limit 1) as last, (select count(*) from changed)::int as changed,
+     ${heard('heard_contact')} as heard
    where exists (select from page)`,
 )

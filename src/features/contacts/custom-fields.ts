@@ -1,29 +1,25 @@
 import { DATE_GRAMMAR } from '../../audience/dates.rules.ts'
 import { dataField } from '../../audience/fields.rules.ts'
-import { type AudienceUsage, audienceUsage, isUsed } from '../../audience/usage.ts'
+import { isUsed, type Usage, usageOf } from '../../changes/interests.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { pageLimit } from '../../cursor-page.ts'
-import type { Statement } from '../../db/sql.ts'
-import { badRequest, conflict } from '../../errors.ts'
-import { earliestId } from '../../lib/ids.ts'
+import { isTimeOut } from '../../db/sql.ts'
+import { badRequest } from '../../errors.ts'
 import { escapeLike } from '../../lib/like.ts'
-import { countContacts } from './contact-list.ts'
+import { type ContactCondition, contactCount } from './contact-list.sql.ts'
+import { countContacts, EXACT } from './contact-list.ts'
 import { coverageOf, type FieldType, fieldType, keyOf, typeFrom } from './custom-fields.rules.ts'
 import {
-  type Carriers,
-  carriersOfAll,
   carriersOfSample,
   type FieldStatistics,
   type FieldValue,
   recordedFieldNames,
-  removeField,
   SAMPLE,
   statisticsOfAll,
   statisticsOfSample,
   valuesOfAll,
   valuesOfSample,
 } from './custom-fields.sql.ts'
-import { dropFieldName } from './field-names.ts'
 
 /** Fields of one answer; a list for people to choose from is not longer. */
 const MAX_FIELDS = 1_000
@@ -80,12 +76,12 @@ async function rareFields(ctx: Ctx, found: FieldStatistics[]): Promise<ContactFi
 }
 
 /** Whether there are too many contacts to look at all of them. */
-const isSampled = async (ctx: Ctx): Promise<boolean> => (await countContacts(ctx, [])) > SAMPLE
+const isSampled = async (ctx: Ctx): Promise<boolean> => (await countContacts(ctx)) > SAMPLE
 
 /** A custom field of the same name is `data.<name>`. */
-const isStandard = (field: string): boolean => STANDARD.some((one) => one.field === field)
+export const isStandard = (field: string): boolean => STANDARD.some((one) => one.field === field)
 
-const readKey = (field: string): string => {
+export const readKey = (field: string): string => {
   if (field.length > MAX_FIELD_LENGTH) throw badRequest('No field has so long a name.')
   return keyOf(field)
 }
@@ -109,48 +105,34 @@ export async function listFieldValues(
   return { field, values: rows.map(({ value }) => value), count: rows.length, limit }
 }
 
-export type FieldUsage = AudienceUsage & { contactCount: number; canDelete: boolean }
+export type FieldUsage = Usage & { contactCount: number; canDelete: boolean }
 
-/** What names the field, and how many contacts have it: of more than 5,000 an estimate from a sample. */
+/** What names the field, and how many contacts have it: of more than 10,000 an estimate. */
 export async function fieldUsage(ctx: Ctx, field: string): Promise<FieldUsage> {
   if (isStandard(field)) {
-    const usage = await audienceUsage(ctx, ({ fields }) => fields.includes(field))
-    return { ...usage, contactCount: await countContacts(ctx, []), canDelete: false }
+    const usage = await usageOf(ctx, 'FIELD', field)
+    return { ...usage, contactCount: await countContacts(ctx), canDelete: false }
   }
   const key = readKey(field)
-  const usage = await audienceUsage(ctx, ({ keys }) => keys.includes(key))
+  const usage = await usageOf(ctx, 'DATA', key)
   return { ...usage, contactCount: await countCarriers(ctx, key), canDelete: !isUsed(usage) }
 }
 
+const carries =
+  (key: string): ContactCondition =>
+  (first) => ({ text: `c.data ? $${first}::text`, values: [key] })
+
+/** Exact up to 10,000; above that, and when that takes too long, from a sample. */
 async function countCarriers(ctx: Ctx, key: string): Promise<number> {
-  const total = await countContacts(ctx, [])
-  const statement: Statement<Carriers> = total > SAMPLE ? carriersOfSample : carriersOfAll
-  const [row] = await ctx.sql(statement, [projectIdOf(ctx), SAMPLE, key])
-  if (!row || row.looked === 0) return 0
-  return total > SAMPLE ? Math.round((row.contacts / row.looked) * total) : row.contacts
-}
-
-/** Contacts looked at per statement: short enough that nobody waits for the locks. */
-const BATCH = 2_000
-
-/**
- * Takes the field from all contacts, in batches of their own: what was done stays done when a later one fails,
- * and the next call does the rest. Throws CONFLICT while something refers to the field, and for a standard one.
- */
-export async function deleteField(ctx: Ctx, field: string): Promise<number> {
-  if (isStandard(field)) throw conflict('A standard field of contacts cannot be deleted.')
-  const key = readKey(field)
-  const usage = await audienceUsage(ctx, ({ keys }) => keys.includes(key))
-  if (isUsed(usage)) throw conflict(`The field is used; GET /contacts/fields/:field/usage says where.`)
-  const projectId = projectIdOf(ctx)
-  let deletedFrom = 0
-  for (let after: string | undefined = earliestId(new Date(0)); after !== undefined; ) {
-    const [done]: { last: string; changed: number }[] = await ctx.sql(removeField, [
-      ...[projectId, key, after, BATCH, ctx.now()],
-    ])
-    deletedFrom += done?.changed ?? 0
-    after = done?.last
-  }
-  await dropFieldName(ctx, key)
-  return deletedFrom
+  const { statement, values } = contactCount(projectIdOf(ctx), [carries(key)], EXACT + 1)
+  const rows = await ctx.sql(statement, values).catch((error: unknown) => {
+    if (!isTimeOut(error)) throw error
+    return []
+  })
+  const count = rows[0]?.count
+  if (count !== undefined && count <= EXACT) return count
+  const total = await countContacts(ctx)
+  const [row] = await ctx.sql(carriersOfSample, [projectIdOf(ctx), SAMPLE, key])
+  if (!row || row.looked === 0) return count ?? 0
+  return Math.min(total, Math.max(count ?? 0, Math.round((row.contacts / row.looked) * total)))
 }

@@ -1,62 +1,149 @@
+import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { type Statement, statement } from '../../db/sql.ts'
 
 /**
+ * Locks the contacts $2 of project $1, so that nothing is added to them. `many` says that one has more than $3
+ * events or emails: too many to go in one commit.
+ */
+export const holdToErase: Statement<{ id: string; email: string; many: boolean }> = statement(
+  'hold-contacts-to-erase',
+  `select c.id, c.email, greatest(
+     (select count(*) from (select from events e
+       where e.project_id = $1::uuid and e.contact_id = c.id limit $3::int + 1) few),
+     (select count(*) from (select from emails e
+       where e.project_id = $1::uuid and e.contact_id = c.id limit $3::int + 1) few)) > $3::int as many
+   from contacts c
+   where c.project_id = $1::uuid and c.id = any($2::uuid[]) and c.email not like '${ERASED}%'
+   order by c.id for update`,
+)
+
+/** Of the contacts $2 of project $1: nothing that waits is delivered to them. */
+const WAITING = `waiting as (
+  delete from deliveries d using emails e
+  where d.project_id = $1::uuid and e.project_id = $1::uuid and e.id = d.email_id and e.contact_id = any($2::uuid[]))`
+
+/**
  * Deletes the contacts $2 of project $1; their emails, events, memberships and executions go with them, by the
- * foreign keys.
+ * foreign keys. Returns the files of their mail.
  */
-export const deleteContacts: Statement<{ id: string; email: string }> = statement(
+export const deleteContacts: Statement<{ sets: string[] }> = statement(
   'delete-contacts',
-  'delete from contacts where project_id = $1::uuid and id = any($2::uuid[]) returning id, email',
+  `with ${WAITING},
+   deleted as (delete from contacts where project_id = $1::uuid and id = any($2::uuid[]))
+   select coalesce(array_agg(distinct attachment_set_id::text), '{}') as sets from emails
+   where project_id = $1::uuid and contact_id = any($2::uuid[]) and attachment_set_id is not null`,
 )
 
-/** The first half of the advisory locks here; the second one is the project. */
-const LOCK = 1_836_544_619
-
-/**
- * Of project $1. A deletion that finds a job waiting asks for none, and that job may be taken up before the
- * deletion is committed; so the job waits for it.
- */
-export const deletionUnderWay: Statement<object> = statement(
-  'deletion-under-way',
-  `select pg_advisory_xact_lock_shared(${LOCK}, hashtext($1))::text`,
+/** Takes all from the contacts $2 of project $1 but their events and emails, which follow: nobody finds them. */
+export const hideContacts: Statement<object> = statement(
+  'hide-contacts',
+  `with ${WAITING},
+   memberships as (delete from segment_members where project_id = $1::uuid and contact_id = any($2::uuid[])),
+   executions as (delete from workflow_executions where project_id = $1::uuid and contact_id = any($2::uuid[]))
+   update contacts set email = '${ERASED}' || id, subscribed = false, data = '{}', subscription_event_id = null
+   where project_id = $1::uuid and id = any($2::uuid[])`,
 )
 
-/** Waits for the deletions in project $1 that are under way. */
-export const awaitDeletions: Statement<object> = statement(
-  'await-deletions',
-  `select pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`,
+/** Notes in project $1 that traces are to be removed: $2 ids, $3 contacts of each or null; $4 files, of the first one. */
+export const noteErasures: Statement<object> = statement(
+  'note-erasures',
+  `insert into contact_erasures (project_id, id, contact_id, attachment_sets)
+   select $1::uuid, id, contact_id, case when position = 1 then $4::uuid[] else '{}' end
+   from unnest($2::uuid[], $3::uuid[]) with ordinality as given (id, contact_id, position)`,
 )
 
-/**
- * Keeps the events of project $1 from being counted until the commit. A statement of its own, and first: what
- * takes events out of the counts must see what was counted while it waited.
- */
-export const lockEventCounts: Statement<object> = statement(
-  'lock-event-counts',
-  `insert into event_folds as f (project_id, first_open)
-   values ($1::uuid, '00000000-0000-0000-0000-000000000000')
-   on conflict (project_id) do update set first_open = f.first_open`,
+/** The oldest erasure of project $1 with a contact that is still to be removed. */
+export const contactToErase: Statement<{ id: string; contactId: string }> = statement(
+  'contact-to-erase',
+  `select id, contact_id as "contactId" from contact_erasures
+   where project_id = $1::uuid and contact_id is not null order by id limit 1`,
 )
 
-/**
- * Takes the events of the contacts $2 of project $1 out of the counts by name and day, as far as they are in them.
- * Index: events_project_id_contact_id_id_idx.
- */
-export const uncountEvents: Statement<object> = statement(
-  'uncount-events-of-contacts',
-  `with gone as (
-     select e.name, (e.created_at at time zone 'UTC')::date as day, count(*)::int as count from events e
-     where e.project_id = $1::uuid and e.contact_id = any($2::uuid[])
-       and e.id < (select first_open from event_folds where project_id = $1::uuid)
-     group by 1, 2
+/** The oldest erasure of project $1 whose contacts are gone and whose files are not. */
+export const filesToErase: Statement<{ id: string; sets: string[] }> = statement(
+  'files-to-erase',
+  `select id, attachment_sets::text[] as sets from contact_erasures
+   where project_id = $1::uuid and contact_id is null and attachment_sets <> '{}' order by id limit 1`,
+)
+
+/** That only answers are left to look through for an erasure. */
+const ONLY_ANSWERS = `contact_id is null and attachment_sets = '{}'`
+
+/** The erasure of project $1 whose answers are looked through, or which is the next one; locked. */
+export const holdErasure: Statement<{ id: string; after: string }> = statement(
+  'hold-erasure',
+  `select id, answers_after as after from contact_erasures
+   where project_id = $1::uuid and ${ONLY_ANSWERS} order by answers_after desc, id limit 1 for update`,
+)
+
+/** Erasure $2 of project $1, which is about to begin with the answers, stands for all others that wait for theirs. */
+export const joinErasures: Statement<object> = statement(
+  'join-erasures',
+  `delete from contact_erasures
+   where project_id = $1::uuid and ${ONLY_ANSWERS} and answers_after = '' and id <> $2::uuid`,
+)
+
+/** Projects with erasures. The table is small. */
+export const projectsWithErasures: Statement<{ projectId: string }> = statement(
+  'projects-with-erasures',
+  `select distinct project_id as "projectId" from contact_erasures`,
+)
+
+/** The last one of the first $3 events of contact $2 of project $1. Index: events_project_id_contact_id_id_idx. */
+export const lastOfFirstEvents: Statement<{ id: string | null }> = statement(
+  'last-of-first-events',
+  `select (array_agg(id order by id desc))[1] as id from (
+     select id from events where project_id = $1::uuid and contact_id = $2::uuid order by id limit $3::int) first`,
+)
+
+/** Deletes the events of contact $2 of project $1 up to $3. */
+export const deleteEventsUpTo: Statement<object> = statement(
+  'delete-events-up-to',
+  'delete from events where project_id = $1::uuid and contact_id = $2::uuid and id <= $3::uuid',
+)
+
+/** Deletes $3 emails of contact $2 of project $1, also what waits of them; their files are noted with erasure $4. */
+export const deleteFirstEmails: Statement<{ count: number }> = statement(
+  'delete-first-emails',
+  `with first as (
+     select id, attachment_set_id from emails
+     where project_id = $1::uuid and contact_id = $2::uuid order by id limit $3::int
    ),
-   days as (
-     update event_counts c set count = c.count - gone.count from gone
-     where c.project_id = $1::uuid and c.name = gone.name and c.day = gone.day
+   deleted as (delete from emails e using first where e.project_id = $1::uuid and e.id = first.id returning e.id),
+   waiting as (delete from deliveries d using first where d.project_id = $1::uuid and d.email_id = first.id),
+   noted as (
+     update contact_erasures set attachment_sets = attachment_sets || array(
+       select distinct attachment_set_id from first where attachment_set_id is not null)
+     where project_id = $1::uuid and id = $4::uuid
    )
-   update event_names n set count = n.count - gone.count
-   from (select name, sum(count)::int as count from gone group by name) gone
-   where n.project_id = $1::uuid and n.name = gone.name`,
+   select count(*)::int as count from deleted`,
+)
+
+/** Deletes contact $2 of project $1, which has no events and emails any more; erasure $3 goes on with its traces. */
+export const deleteHidden: Statement<object> = statement(
+  'delete-hidden-contact',
+  `with deleted as (delete from contacts where project_id = $1::uuid and id = $2::uuid)
+   update contact_erasures set contact_id = null where project_id = $1::uuid and id = $3::uuid`,
+)
+
+/** For erasure $2 of project $1, which is held, answers have been looked through up to $3. */
+export const noteAnswers: Statement<object> = statement(
+  'note-erased-answers',
+  'update contact_erasures set answers_after = $3 where project_id = $1::uuid and id = $2::uuid',
+)
+
+/** Erasure $2 of project $1 has $3 files less to look at. */
+export const noteFiles: Statement<object> = statement(
+  'note-erased-files',
+  `update contact_erasures set attachment_sets = array(
+     select set_id from unnest(attachment_sets) as listed (set_id) where set_id <> all($3::uuid[]))
+   where project_id = $1::uuid and id = $2::uuid`,
+)
+
+/** Erasure $2 of project $1 is done. */
+export const endErasure: Statement<object> = statement(
+  'end-erasure',
+  'delete from contact_erasures where project_id = $1::uuid and id = $2::uuid',
 )
 
 /** Takes the addresses $2 out of the row errors of imports of project $1, which are few. */
@@ -89,15 +176,9 @@ export const eraseAnswers: Statement<{ key: string }> = statement(
    select key from page order by key desc limit 1`,
 )
 
-/** Files of project $1 that no message needs any more; at most $2. Index: emails_attachment_set. */
-export const eraseFiles: Statement<{ id: string }> = statement(
+/** Deletes the files $2 of project $1 that no message needs any more. Index: emails_attachment_set. */
+export const eraseFiles: Statement<object> = statement(
   'erase-files',
-  `delete from email_attachments a using (
-     select a.set_id, a.position from email_attachments a
-     where a.project_id = $1::uuid and not exists (
-       select from emails e where e.project_id = a.project_id and e.attachment_set_id = a.set_id)
-     limit $2::int
-   ) old
-   where a.project_id = $1::uuid and a.set_id = old.set_id and a.position = old.position
-   returning a.set_id as id`,
+  `delete from email_attachments a where a.project_id = $1::uuid and a.set_id = any($2::uuid[]) and not exists (
+     select from emails e where e.project_id = $1::uuid and e.attachment_set_id = a.set_id)`,
 )

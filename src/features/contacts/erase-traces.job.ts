@@ -1,8 +1,10 @@
-import { forProject } from '../../ctx.ts'
-import type { JobDefinition } from '../../queue/define-job.ts'
-import { eraseTraces, eraseTracesOfProject } from './erase-contacts.ts'
+import { defineProjectWork } from '../../queue/define-work.ts'
+import { projectsWithErasures } from './erase-contacts.sql.ts'
+import { erasureWork } from './erase-contacts.ts'
+import { eraseTraces } from './erase-traces.ts'
 
-export const eraseTracesJob: JobDefinition<{ projectId: string }> = {
-  ...eraseTraces,
-  handle: (ctx, { projectId }) => eraseTracesOfProject(forProject(ctx, projectId)),
-}
+export const eraseTracesOfContacts = defineProjectWork({
+  kind: erasureWork,
+  pending: async (ctx) => (await ctx.sql(projectsWithErasures)).map(({ projectId }) => projectId),
+  slice: (ctx, turn) => eraseTraces(ctx, turn.hasTime),
+})

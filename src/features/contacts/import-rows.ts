@@ -1,12 +1,19 @@
+import { z } from 'zod'
 import { normalizeEmail } from '../../lib/email-address.ts'
-import { type Columns, readHeader, readRecord } from './csv.rules.ts'
-import { CsvBroken, type CsvRecord, csvRecords } from './csv.ts'
-import { type LastWords, withLaterRow } from './import.rules.ts'
+import { type CellType, type Columns, readHeader, readRecord, typeWith } from './csv.rules.ts'
+import { CsvBroken, type CsvRecord, csvRecords, type Place } from './csv.ts'
 
-/** The columns of a file; a text says what is wrong with it as a whole. */
-export async function columnsOf(csv: string): Promise<Columns | string> {
+/** The columns of a file, and the place below its header. */
+export type Header = { columns: Columns; below: Place }
+
+/** A text says what is wrong with the file as a whole. */
+export async function headerOf(csv: string): Promise<Header | string> {
   try {
-    for await (const [header] of csvRecords(csv)) if (header) return readHeader(header.cells)
+    for await (const [header] of csvRecords(csv)) {
+      if (!header) continue
+      const columns = readHeader(header.cells)
+      return typeof columns === 'string' ? columns : { columns, below: header.end }
+    }
   } catch (error) {
     if (!(error instanceof CsvBroken)) throw error
     return error.message
@@ -14,45 +21,76 @@ export async function columnsOf(csv: string): Promise<Columns | string> {
   return 'The file is empty.'
 }
 
-/** The rows below the header, without the first ones. A broken end of the file is a row with that error. */
-export async function* rowsAfter(csv: string, done: number): AsyncGenerator<CsvRecord[]> {
-  let toSkip = done + 1
+/** The rows from some place on. A broken end of the file is a row with that error. */
+export async function* rowsFrom(csv: string, place: Place): AsyncGenerator<CsvRecord[]> {
+  let end = place
   try {
-    for await (const records of csvRecords(csv)) {
-      yield records.slice(toSkip)
-      toSkip = Math.max(0, toSkip - records.length)
+    for await (const records of csvRecords(csv, place)) {
+      end = records.at(-1)?.end ?? end
+      yield records
     }
   } catch (error) {
     if (!(error instanceof CsvBroken)) throw error
-    if (toSkip === 0) yield [{ row: error.row, cells: [], broken: error.message }]
+    yield [{ row: error.row, cells: [], end, broken: error.message }]
   }
 }
 
-export type Survey = { total: number; lastWords: LastWords }
+/**
+ * What has to be known of a file before its first row is imported, and is kept with the job: the types of the
+ * columns, and for each address that is there more than once the last cells that its rows have.
+ */
+export const surveyShape = z.object({
+  types: z.array(z.enum(['text', 'number', 'boolean'])),
+  lastCells: z.record(z.string(), z.array(z.string())),
+})
 
-/** What has to be known of a file before its first row is imported: how many there are, and who is in it twice. */
-export async function surveyRows(csv: string, columns: Columns): Promise<Survey> {
+export type Survey = z.output<typeof surveyShape>
+
+/** The survey of a file, how many rows it has, and the place after the first `done` of them. */
+export async function surveyRows(
+  csv: string,
+  columns: Columns,
+  below: Place,
+  done: number,
+): Promise<{ survey: Survey; total: number; place: Place }> {
   const [seen, repeated] = [new Set<string>(), new Set<string>()]
-  let total = 0
-  for await (const records of rowsAfter(csv, 0)) {
-    total += records.length
-    for (const { cells } of records) {
+  const types: (CellType | null)[] = columns.data.map(() => null)
+  let [total, place] = [0, below]
+  for await (const records of rowsFrom(csv, below)) {
+    for (const { cells, end } of records) {
+      total += 1
+      if (total === done) place = end
       const email = normalizeEmail(cells[columns.email] ?? '')
       if (seen.has(email)) repeated.add(email)
       else seen.add(email)
+      for (const [at, { index }] of columns.data.entries()) {
+        types[at] = typeWith(types[at] ?? null, (cells[index] ?? '').trim())
+      }
     }
   }
-  return { total, lastWords: repeated.size === 0 ? new Map() : await lastWordsOf(csv, columns, repeated) }
+  const survey = { types: types.map((type) => type ?? 'text'), lastCells: {} }
+  if (repeated.size === 0) return { survey, total, place }
+  return { survey: { ...survey, lastCells: await lastCellsOf(csv, columns, below, repeated) }, total, place }
 }
 
-async function lastWordsOf(csv: string, columns: Columns, repeated: Set<string>): Promise<LastWords> {
-  const words: LastWords = new Map()
-  for await (const records of rowsAfter(csv, 0)) {
+/** Only cells that the import reads: others may have characters that cannot be stored. */
+async function lastCellsOf(
+  csv: string,
+  columns: Columns,
+  below: Place,
+  repeated: Set<string>,
+): Promise<Survey['lastCells']> {
+  const read = [columns.email, ...(columns.subscribed === null ? [] : [columns.subscribed])]
+  const indexes = [...read, ...columns.data.map(({ index }) => index)]
+  const lastCells = new Map<string, string[]>()
+  for await (const records of rowsFrom(csv, below)) {
     for (const { cells, broken } of records) {
-      if (broken || !repeated.has(normalizeEmail(cells[columns.email] ?? ''))) continue
-      const row = readRecord(cells, columns)
-      if (typeof row !== 'string') words.set(row.email, withLaterRow(words.get(row.email), row))
+      const email = normalizeEmail(cells[columns.email] ?? '')
+      if (broken || !repeated.has(email) || typeof readRecord(cells, columns, []) === 'string') continue
+      const last = lastCells.get(email) ?? Array.from({ length: Math.max(...indexes) + 1 }, () => '')
+      for (const index of indexes) if ((cells[index] ?? '').trim() !== '') last[index] = cells[index] ?? ''
+      lastCells.set(email, last)
     }
   }
-  return words
+  return Object.fromEntries(lastCells)
 }

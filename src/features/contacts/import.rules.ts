@@ -79,14 +79,6 @@ export function byAddress(rows: ValidRow[]): Person[] {
 /** What all rows of an address come to, for the addresses that a file has more than once. */
 export type LastWords = Map<string, Pick<ImportRow, 'subscribed' | 'set'>>
 
-export const withLaterRow = (
-  before: Pick<ImportRow, 'subscribed' | 'set'> | undefined,
-  { subscribed, set }: ImportRow,
-): Pick<ImportRow, 'subscribed' | 'set'> => ({
-  subscribed: subscribed ?? before?.subscribed ?? null,
-  set: Object.fromEntries([...Object.entries(before?.set ?? {}), ...Object.entries(set)]),
-})
-
 /**
  * The same change with the values that later rows of the file will have given: otherwise importing a file again
  * would change its contacts back and forth.

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { violates } from '../../db/sql.ts'
 import { fieldError, fileTooLarge } from '../../errors.ts'
@@ -6,9 +7,9 @@ import { normalizeEmail } from '../../lib/email-address.ts'
 import { file } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
 import type { JsonValue } from '../../lib/json.ts'
-import { advance, type ContactJob, createJob, JobRefused } from './contact-jobs.ts'
-import { type Columns, decodeCsv, readRecord, TOO_LARGE } from './csv.rules.ts'
-import type { CsvRecord } from './csv.ts'
+import { type ContactJob, createJob } from './contact-jobs.ts'
+import { type CellType, type Columns, decodeCsv, readRecord, TOO_LARGE } from './csv.rules.ts'
+import { type CsvRecord, type Place, START } from './csv.ts'
 import { noteFieldNames } from './field-names.ts'
 import {
   addOutcomes,
@@ -21,8 +22,9 @@ import {
   withFailures,
   withLastWord,
 } from './import.rules.ts'
-import { importContacts, pieceOfFile } from './import.sql.ts'
-import { columnsOf, rowsAfter, surveyRows } from './import-rows.ts'
+import { importContacts, noteSurvey, pieceOfFile, surveyOfJob } from './import.sql.ts'
+import { type Header, headerOf, rowsFrom, type Survey, surveyRows, surveyShape } from './import-rows.ts'
+import { advance, JobRefused, type JobRunner } from './work-on-jobs.ts'
 
 export const MAX_IMPORT_BYTES = 5 * 1024 * 1024
 
@@ -36,40 +38,73 @@ export const importContactsInput = z
  */
 export async function startImport(ctx: Ctx, input: { file: Uint8Array }): Promise<string> {
   if (input.file.byteLength > MAX_IMPORT_BYTES) throw fileTooLarge(MAX_IMPORT_BYTES)
-  const columns = await columnsOf(decodeCsv(input.file))
-  if (typeof columns === 'string') throw fieldError('file', 'custom', columns)
+  const header = await headerOf(decodeCsv(input.file))
+  if (typeof header === 'string') throw fieldError('file', 'custom', header)
   return createJob(ctx, { type: 'IMPORT', file: new Uint8Array(input.file) })
 }
 
-/** Rows of one commit. */
-const CHUNK = 500
-
-/** Imports what is left of the file, a commit per chunk. */
-export async function runImport(ctx: Ctx, job: ContactJob): Promise<void> {
+/** Imports what is left of the file, a commit per chunk, as long as there is time. */
+export const runImport: JobRunner = async (ctx, job, hasTime) => {
   const csv = await textOf(ctx, job)
-  const columns = await columnsOf(csv)
-  if (typeof columns === 'string') throw new JobRefused(columns)
-  const { total, lastWords } = await surveyRows(csv, columns)
-  await ctx.db.contactJob.updateMany({ where: { projectId: job.projectId, id: job.id }, data: { total } })
+  const header = await headerOf(csv)
+  if (typeof header === 'string') throw new JobRefused(header)
+  const { columns } = header
+  const { survey, total, position, place } = await surveyOf(ctx, job, csv, header)
   const run: Run = {
-    job: { ...job, total },
-    columns,
-    lastWords,
-    position: job.position,
-    noted: new Set(),
+    ...{ job: { ...job, total }, columns, types: survey.types, position, noted: new Set<string>() },
+    lastWords: lastWordsOf(survey, columns),
   }
+  if (run.position >= total) return 'done'
   const records: CsvRecord[] = []
-  for await (const more of rowsAfter(csv, run.position)) {
+  for await (const more of rowsFrom(csv, place)) {
     records.push(...more)
-    while (records.length >= CHUNK) await importChunk(ctx, run, records.splice(0, CHUNK))
+    while (records.length >= job.stepSize) {
+      await importChunk(ctx, run, records.splice(0, job.stepSize))
+      if (!hasTime()) return 'more'
+    }
   }
   if (records.length > 0) await importChunk(ctx, run, records)
+  return 'done'
+}
+
+type Surveyed = { survey: Survey; total: number; position: number; place: Place }
+
+/**
+ * What is known of the file, with how far the import is: looked up together, since another worker may have gone on
+ * meanwhile; or found out and kept in the first turn.
+ */
+async function surveyOf(
+  ctx: Ctx,
+  { projectId, id, position }: ContactJob,
+  csv: string,
+  { columns, below }: Header,
+): Promise<Surveyed> {
+  const [row] = await ctx.sql(surveyOfJob, [projectId, id])
+  if (row) {
+    const { survey, offset, row: before, ...known } = row
+    return { ...known, survey: surveyShape.parse(survey), place: { offset, row: before } }
+  }
+  const found = await surveyRows(csv, columns, below, position)
+  const { offset, row: before } = found.place
+  await ctx.sql(noteSurvey, [projectId, id, JSON.stringify(found.survey), found.total, offset, before])
+  return { ...found, position }
+}
+
+function lastWordsOf({ types, lastCells }: Survey, columns: Columns): LastWords {
+  const words: LastWords = new Map()
+  for (const [email, cells] of Object.entries(lastCells)) {
+    const row = readRecord(cells, columns, types)
+    // Together they are too large: then each row stands for itself.
+    if (typeof row !== 'string') words.set(email, row)
+  }
+  return words
 }
 
 /** How far the import is, in memory; the row of the job has the same after every commit. */
 type Run = {
   job: ContactJob
   columns: Columns
+  types: readonly CellType[]
   lastWords: LastWords
   position: number
   /** Fields whose names are on record. */
@@ -94,19 +129,19 @@ async function importChunk(ctx: Ctx, run: Run, records: CsvRecord[]): Promise<vo
   const valid: ValidRow[] = []
   const failed: FailedRow[] = []
   for (const { row, cells, broken } of records) {
-    const read = broken ?? readRecord(cells, run.columns)
+    const read = broken ?? readRecord(cells, run.columns, run.types)
     if (typeof read === 'string') failed.push({ row, email: emailIn(cells, run.columns), error: read })
     else valid.push({ row, ...read })
   }
   try {
-    await commitChunk(ctx, run, records.length, valid, failed)
+    await commitChunk(ctx, run, records, valid, failed)
   } catch (error) {
     if (!violates(error, 'contacts_data_size')) throw error
     const [only] = valid
     if (records.length === 1 && only) {
       // What a later row says may be what is too large.
       if (run.lastWords.delete(only.email)) return importChunk(ctx, run, records)
-      await commitChunk(ctx, run, 1, [], [{ row: only.row, email: only.email, error: TOO_LARGE }])
+      await commitChunk(ctx, run, records, [], [{ row: only.row, email: only.email, error: TOO_LARGE }])
       return
     }
     const half = Math.ceil(records.length / 2)
@@ -127,18 +162,19 @@ const emailIn = (cells: string[], { email }: Columns): string | null =>
 async function commitChunk(
   ctx: Ctx,
   run: Run,
-  rows: number,
+  records: CsvRecord[],
   valid: ValidRow[],
   failed: FailedRow[],
 ): Promise<void> {
   const people = byAddress(valid).map((person) => withLastWord(person, run.lastWords))
+  const position = run.position + records.length
   await advance(ctx, run.job, run.position, async (tx, result) => {
     const outcomes = await upsertAll(tx, people)
     const before = { ...readResult(result), totalRows: run.job.total }
     const next = addOutcomes(withFailures(before, failed), people, outcomes)
-    return { position: run.position + rows, result: next, lastContact: null }
+    return { position, result: next, lastContact: null, place: records.at(-1)?.end ?? START }
   })
-  run.position += rows
+  run.position = position
   await noteFields(ctx, run, people)
 }
 
@@ -164,7 +200,9 @@ async function upsertAll(tx: Ctx, people: Person[]): Promise<Map<string, string>
       .map(({ email, set }) => ({ id: newId(now), email, set }))
     if (rows.length === 0) continue
     const values = [projectIdOf(tx), JSON.stringify(rows), subscribed, now]
-    for (const { email, outcome } of await tx.sql(importContacts, values)) outcomes.set(email, outcome)
+    const written = await tx.sql(importContacts, values)
+    wakeFollowers(tx, written)
+    for (const { email, outcome } of written) outcomes.set(email, outcome)
   }
   return outcomes
 }

@@ -1,4 +1,6 @@
-import type { Ctx } from '../../ctx.ts'
+import { wakeFollowers } from '../../changes/followers.ts'
+import { type Ctx, forProject } from '../../ctx.ts'
+import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { notFound } from '../../errors.ts'
 import { newId } from '../../lib/ids.ts'
 import { setSubscription } from './subscription.sql.ts'
@@ -12,9 +14,9 @@ export async function isSubscribed(ctx: Ctx, owner: SubscriptionOwner): Promise<
   const { projectId, contactId } = owner
   const contact = await ctx.db.contact.findUnique({
     where: { projectId_id: { projectId, id: contactId } },
-    select: { subscribed: true },
+    select: { subscribed: true, email: true },
   })
-  if (!contact) throw notFound('The contact')
+  if (!contact || contact.email.startsWith(ERASED)) throw notFound('The contact')
   return contact.subscribed
 }
 
@@ -29,4 +31,5 @@ export async function changeSubscription(
   const values = [projectId, contactId, subscribed, newId(now), source, now]
   const [contact] = await ctx.sql(setSubscription, values)
   if (!contact?.known) throw notFound('The contact')
+  wakeFollowers(forProject(ctx, projectId), [contact])
 }

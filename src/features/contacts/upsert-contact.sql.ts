@@ -55,32 +55,3 @@ export const upsertContactCtes = (p: UpsertParameters): string => `
       select * from contacts c where c.project_id = person.project_id and c.email = person.email limit 1) c
     where not exists (select from merged m where m.email = person.email)
   )`
-
-/**
- * The CTE `subscription_event`: says of each changed contact that it was subscribed or unsubscribed, and by
- * what (`source`, a parameter's place).
- */
-export const subscriptionEventCte = (source: string, now: string): string => `
-  subscription_event as (
-    insert into events (project_id, id, contact_id, name, data, created_at)
-    select contact.project_id, person.id, contact.id,
-      case when contact.subscribed then 'contact.subscribed' else 'contact.unsubscribed' end,
-      jsonb_build_object('source', ${source}::text), ${now}::timestamptz
-    from contact join person using (project_id, email)
-    where contact.subscription_changed
-  )`
-
-/** Whether project $1 has segments that follow their contacts. Index: segments_tracked. */
-export const PROJECT_TRACKS = `exists (
-      select from segments where project_id = $1::uuid and track_membership and type = 'DYNAMIC')`
-
-/**
- * The CTE `followed`: has the segments of project $1 follow the contacts that are new or changed, or all of them
- * (`always`) because something else about them has changed. The rows are taken by whoever evaluates segments.
- */
-export const contactChangeCte = ({ always = false } = {}): string => `
-  followed as (
-    insert into contact_changes (project_id, id, contact_id)
-    select contact.project_id, person.id, contact.id from contact join person using (project_id, email)
-    where ${always ? '' : `contact.outcome <> 'unchanged' and `}${PROJECT_TRACKS}
-  )`

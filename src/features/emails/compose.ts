@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts'
 import { tooLarge } from '../../errors.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
+import { withLineBreaks } from '../../lib/html.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import {
   type RenderBatch,
@@ -81,7 +82,10 @@ const usesLinks = ({ type, subject, body }: MessageSource): boolean =>
   type !== 'TRANSACTIONAL' || subject.includes('Url') || body.includes('Url')
 
 const rendered = (source: MessageSource, view: View) =>
-  withinLimit(() => ({ subject: renderSubject(source.subject, view), html: renderHtml(source.body, view) }))
+  withinLimit(() => ({
+    subject: renderSubject(source.subject, view),
+    html: withLineBreaks(renderHtml(source.body, view)),
+  }))
 
 function withinLimit<Result>(work: () => Result): Result {
   try {

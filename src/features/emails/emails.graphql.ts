@@ -1,10 +1,11 @@
 import type { EmailSource as SourceValue, EmailStatus as StatusValue } from '../../generated/prisma/enums.ts'
+import { batched } from '../../graphql/batched.ts'
 import { builder } from '../../graphql/builder.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { MessageType } from '../../graphql/enums.ts'
 import { relatedPages } from '../../graphql/related-pages.ts'
 import { Contact } from '../contacts/contacts.graphql.ts'
-import { countContactEmails, getEmail, pagesOfContactEmails } from './emails.ts'
+import { areUnderWay, countContactEmails, getEmail, pagesOfContactEmails } from './emails.ts'
 
 const EmailStatus = builder.enumType('EmailStatus', {
   description: 'Where a message is on its way.',
@@ -34,6 +35,8 @@ const EmailSource = builder.enumType('EmailSource', {
   } satisfies Record<SourceValue, object>,
 })
 
+const isUnderWay = batched(areUnderWay)
+
 const Email = builder.prismaObject('Email', {
   description: 'One message to one contact.',
   fields: (t) => ({
@@ -54,7 +57,11 @@ const Email = builder.prismaObject('Email', {
     }),
     type: t.expose('type', { type: MessageType }),
     sourceType: t.expose('sourceType', { type: EmailSource }),
-    status: t.expose('status', { type: EmailStatus }),
+    status: t.field({
+      type: EmailStatus,
+      resolve: async ({ id, status }, _args, ctx) =>
+        status === 'PENDING' && (await isUnderWay(ctx, id)) ? 'SENDING' : status,
+    }),
     templateId: t.exposeID('templateId', { nullable: true }),
     campaignId: t.exposeID('campaignId', { nullable: true }),
     workflowExecutionId: t.exposeID('workflowExecutionId', { nullable: true }),

@@ -21,3 +21,10 @@ export const emailCounts: Statement<{ contactId: string; count: number }> = stat
   `select contact_id as "contactId", count(*)::int as count from emails
    where project_id = $1::uuid and contact_id = any($2::uuid[]) group by contact_id`,
 )
+
+/** Which of the messages $2 of project $1 are being handed over. Key: deliveries_pkey. */
+export const emailsUnderWay: Statement<{ id: string }> = statement(
+  'emails-under-way',
+  `select email_id as id from deliveries
+   where project_id = $1::uuid and email_id = any($2::uuid[]) and taken_by is not null`,
+)

@@ -3,7 +3,7 @@ import { notFound } from '../../errors.ts'
 import type { Email } from '../../generated/prisma/client.ts'
 import type { EmailFindUniqueOrThrowArgs } from '../../generated/prisma/models.ts'
 import { isId, LAST_ID } from '../../lib/ids.ts'
-import { emailCounts, emailIdsOfContacts } from './emails.sql.ts'
+import { emailCounts, emailIdsOfContacts, emailsUnderWay } from './emails.sql.ts'
 
 type Selection = Pick<EmailFindUniqueOrThrowArgs, 'include' | 'select'>
 
@@ -44,4 +44,11 @@ export async function countContactEmails(ctx: Ctx, contactIds: string[]): Promis
   const rows = await ctx.sql(emailCounts, [projectIdOf(ctx), contactIds])
   const counts = new Map(rows.map(({ contactId, count }) => [contactId, count]))
   return contactIds.map((id) => counts.get(id) ?? 0)
+}
+
+/** Whether each of the messages is being handed over at this moment; their rows say so only afterwards. */
+export async function areUnderWay(ctx: Ctx, ids: string[]): Promise<boolean[]> {
+  const rows = await ctx.sql(emailsUnderWay, [projectIdOf(ctx), ids])
+  const underWay = new Set(rows.map(({ id }) => id))
+  return ids.map((id) => underWay.has(id))
 }

@@ -3,7 +3,8 @@ import { post } from '../../graphql/rest-route.ts'
 import { inputFromZod } from '../../graphql/zod-input.ts'
 import { RECIPIENTS_JSON, SENDER_JSON } from './recipients.rules.ts'
 import { sendInput } from './send.rules.ts'
-import { type SendResult, type SentEmail, sendEmail } from './send.ts'
+import { sendEmail } from './send.ts'
+import type { SendResult, SentEmail } from './store-send.ts'
 
 builder.scalarType('Recipients', {
   description: 'An address, "Name <address>" or { name, email }, or a list of these.',

@@ -1,6 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { refusalOf } from '../../access.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { sqlState, violates } from '../../db/sql.ts'
 import {
   contactUnsubscribed,
   domainNotVerified,
@@ -8,44 +8,22 @@ import {
   serviceUnavailable,
   tooLarge,
 } from '../../errors.ts'
-import type { MessageType } from '../../generated/prisma/enums.ts'
 import { domainOf } from '../../lib/email-address.ts'
 import { newId } from '../../lib/ids.ts'
 import { RenderBatch } from '../../mail/render.ts'
+import { mayReceive } from '../../messages/may-receive.rules.ts'
+import { PRIORITIES } from '../../queue/define-work.ts'
 import { type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
-import { refuseTooLarge } from '../contacts/contacts.ts'
 import { noteFieldNames } from '../contacts/field-names.ts'
+import { mailDelivery } from '../delivery/mail-delivery.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { type AttachmentFile, assertMessageSize, readAttachments } from './attachments.ts'
-import { type Composed, compose } from './compose.ts'
-import { messageIdOf } from './message-id.ts'
+import { compose } from './compose.ts'
 import type { NamedAddress, Sender } from './recipients.rules.ts'
-import { headerList, type SendInput } from './send.rules.ts'
-import { type SendContext, sendContextOfMany, sendContextOfOne, storeSend } from './send.sql.ts'
+import type { SendInput } from './send.rules.ts'
+import { type ContactNeed, type SendContext, sendContextOfMany, sendContextOfOne } from './send.sql.ts'
+import { type Addressed, type Message, type SendResult, store } from './store-send.ts'
 
-export type SentEmail = { contact: { id: string; email: string }; email: string }
-export type SendResult = { emails: SentEmail[]; timestamp: Date }
-
-/** What the request and its template come to, for all recipients. */
-type Message = {
-  from: NamedAddress
-  replyTo: string | null
-  subject: string
-  body: string
-  type: MessageType
-}
-
-type Addressed = {
-  recipient: NamedAddress
-  /** For a contact that the request may turn out to make. */
-  newContactId: string
-  contactId: string
-  emailId: string
-  composed: Composed
-}
-
-/** The abort_statement function of the migrations raises it. */
-const ABORTED = 'MW001'
 const ATTEMPTS = 5
 
 /**
@@ -58,7 +36,7 @@ export async function sendEmail(ctx: Ctx, input: SendInput): Promise<SendResult>
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const result = await tryToSend(ctx, input, change, files)
     if (!result) continue
-    ctx.services.wakeUp.notify()
+    ctx.requestWork(mailDelivery, PRIORITIES.transactional)
     await noteFieldNames(ctx, change.set)
     return result
   }
@@ -86,7 +64,8 @@ async function tryToSend(
     })),
     timestamp: now,
   }
-  const stored = await store(ctx, input, change, message, addressed, files, result)
+  const contacts = contactNeedOf(input, change, known)
+  const stored = await store(ctx, { input, change, contacts, message, addressed, files, result })
   return stored ? result : null
 }
 
@@ -102,6 +81,20 @@ async function readContext(ctx: Ctx, input: SendInput): Promise<SendContext> {
   if (!known?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
   if (input.template && !known.template) throw notFound('The template', 'TEMPLATE_NOT_FOUND')
   return known
+}
+
+/**
+ * Whether contacts have to be made or merged. Mail to known contacts about whom the request says nothing new, and to
+ * one new contact, are the usual cases, and need no merging.
+ */
+function contactNeedOf(input: SendInput, change: DataChange, { contacts }: SendContext): ContactNeed {
+  if (contacts.length === 0 && input.to.length === 1) return 'insert'
+  if (contacts.length < input.to.length) return 'merge'
+  const isUnchanged = contacts.every(
+    ({ subscribed, data }) =>
+      (input.subscribed ?? subscribed) === subscribed && isDeepStrictEqual(mergeData(data, change), data),
+  )
+  return isUnchanged ? 'nothing' : 'merge'
 }
 
 const keyHashOf = (ctx: Ctx) => (ctx.actor.kind === 'key' ? ctx.actor.keyHash : null)
@@ -124,9 +117,16 @@ const senderName = (from: Sender, deprecated: string | undefined) =>
 
 /** Only transactional mail goes to people who have not subscribed. */
 function assertSubscribed(input: SendInput, message: Message, known: SendContext): void {
-  if (message.type === 'TRANSACTIONAL' || input.subscribed === true) return
   const subscribed = new Set(known.contacts.filter((contact) => contact.subscribed).map(({ email }) => email))
-  const refused = input.to.filter(({ email }) => input.subscribed === false || !subscribed.has(email))
+  const refused = input.to.filter(
+    ({ email }) =>
+      // Whose address is suppressed is looked at when the message leaves.
+      !mayReceive({
+        type: message.type,
+        subscribed: input.subscribed ?? subscribed.has(email),
+        suppressed: false,
+      }),
+  )
   if (refused.length > 0) throw contactUnsubscribed(refused.map(({ email }) => email))
 }
 
@@ -180,85 +180,3 @@ function address(
   const composed = compose(ctx.config, message, receiver, { batch })
   return { recipient, newContactId, contactId, emailId, composed }
 }
-
-/** Two requests that take the same contacts in another order would wait for each other. */
-const inLockOrder = (addressed: Addressed[]): Addressed[] =>
-  addressed.toSorted((a, b) => (a.recipient.email < b.recipient.email ? -1 : 1))
-
-/** False when a contact was made or deleted by another request since it was read. */
-async function store(
-  ctx: Ctx,
-  input: SendInput,
-  change: DataChange,
-  message: Message,
-  addressed: Addressed[],
-  files: AttachmentFile[],
-  result: SendResult,
-): Promise<boolean> {
-  const held = ctx.reservation?.kind === 'held' ? ctx.reservation : null
-  const single = addressed.length === 1
-  const values = [
-    projectIdOf(ctx),
-    keyHashOf(ctx),
-    result.timestamp,
-    input.subscribed ?? null,
-    JSON.stringify(change.set),
-    change.unset,
-    ...perRecipient(ctx, input, message, inLockOrder(addressed)).map((column) =>
-      single ? column[0] : column,
-    ),
-    message.from.email,
-    message.from.name ?? null,
-    message.replyTo,
-    message.type,
-    input.template ?? null,
-    files.length > 0 ? newId(result.timestamp) : null,
-    ...(held ? [held.key, held.holder, held.bodyHash, JSON.stringify(result)] : []),
-    ...(files.length > 0 ? perFile(files) : []),
-  ]
-  try {
-    const htmlLength = addressed.reduce((sum, { composed }) => sum + composed.html.length, 0)
-    const statement = storeSend({ single, once: held !== null, files: files.length > 0 }, htmlLength)
-    const [row] = await ctx.sql(statement, values)
-    if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
-    return true
-  } catch (error) {
-    if (sqlState(error) === ABORTED || violates(error, 'emails_project_id_contact_id_fkey')) return false
-    return refuseTooLarge(error)
-  }
-}
-
-function perRecipient(
-  ctx: Ctx,
-  input: SendInput,
-  message: Message,
-  addressed: Addressed[],
-): (string | null)[][] {
-  const projectId = projectIdOf(ctx)
-  const own = headerList(input.headers)
-  return [
-    addressed.map(({ recipient }) => recipient.email),
-    addressed.map(({ newContactId }) => newContactId),
-    addressed.map(({ contactId }) => contactId),
-    addressed.map(({ emailId }) => emailId),
-    addressed.map(({ recipient }) => recipient.name ?? null),
-    addressed.map(({ composed }) => composed.subject),
-    addressed.map(({ composed }) => composed.html),
-    addressed.map(({ composed }) => JSON.stringify(withOwnHeaders(composed, own))),
-    addressed.map(({ emailId }) => messageIdOf(projectId, emailId, message.from.email)),
-  ]
-}
-
-/** The service's headers win: an unsubscribe link that does not work would break the law for the sender. */
-function withOwnHeaders(composed: Composed, own: { name: string; value: string }[]) {
-  const taken = new Set(composed.headers.map(({ name }) => name.toLowerCase()))
-  return [...own.filter(({ name }) => !taken.has(name.toLowerCase())), ...composed.headers]
-}
-
-const perFile = (files: AttachmentFile[]): unknown[] => [
-  files.map(({ filename }) => filename),
-  files.map(({ contentType }) => contentType),
-  files.map(({ disposition }) => disposition),
-  files.map(({ contentId }) => contentId),
-  files.map(({ content }) => content),
-]

@@ -1,20 +1,16 @@
-import { z } from 'zod'
-import { forProject } from '../../ctx.ts'
-import type { JobDefinition } from '../../queue/define-job.ts'
-import { foldEventCounts, projectsToCount } from './event-counts.ts'
+import { defineProjectWork, PRIORITIES } from '../../queue/define-work.ts'
+import { projectsToCount } from './event-counts.sql.ts'
+import { countEvents, eventCounting } from './event-counts.ts'
 
-/** Counts the events of all projects by name and day, every minute. */
-export const countEvents: JobDefinition<Record<string, never>> = {
-  name: 'events.count',
-  payload: z.record(z.string(), z.never()),
-  options: { policy: 'short', retryLimit: 0, expireInSeconds: 3_000 },
-  cron: '* * * * *',
-  async handle(ctx) {
-    for (const id of await projectsToCount(ctx)) {
-      // Those that come after a project with a problem are counted all the same.
-      await foldEventCounts(forProject(ctx, id)).catch((error: unknown) => {
-        ctx.log.error({ err: error, project: id }, 'the events of a project were not counted')
-      })
-    }
-  },
-}
+/** Projects of one sweep: the others follow in the next ones. */
+const PROJECTS = 1_000
+
+export const countProjectEvents = defineProjectWork({
+  kind: eventCounting,
+  pending: async (ctx) =>
+    (await ctx.sql(projectsToCount, [ctx.now(), PROJECTS])).map(({ id }) => ({
+      projectId: id,
+      priority: PRIORITIES.maintenance,
+    })),
+  slice: async (ctx, turn) => ((await countEvents(ctx, turn)) ? 'more' : 'done'),
+})

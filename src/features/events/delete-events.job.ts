@@ -1,8 +1,13 @@
-import { forProject } from '../../ctx.ts'
-import type { JobDefinition } from '../../queue/define-job.ts'
-import { deleteEventsBefore, deleteEventsQueue } from './delete-events.ts'
+import { defineProjectWork, PRIORITIES } from '../../queue/define-work.ts'
+import { projectsWithEventDeletions } from './delete-events.sql.ts'
+import { deleteSome, eventDeletion } from './delete-events.ts'
 
-export const deleteEventsJob: JobDefinition<{ projectId: string; name: string; before: string }> = {
-  ...deleteEventsQueue,
-  handle: (ctx, { projectId, name, before }) => deleteEventsBefore(forProject(ctx, projectId), name, before),
-}
+export const deleteProjectEvents = defineProjectWork({
+  kind: eventDeletion,
+  pending: async (ctx) =>
+    (await ctx.sql(projectsWithEventDeletions)).map(({ id }) => ({
+      projectId: id,
+      priority: PRIORITIES.maintenance,
+    })),
+  slice: async (ctx, turn) => ((await deleteSome(ctx, null, turn.hasTime)) ? 'more' : 'done'),
+})

@@ -1,64 +1,85 @@
-import { z } from 'zod'
-import { audienceUsage, isUsed } from '../../audience/usage.ts'
+import { lockEventCounts } from '../../changes/event-counts.ts'
+import { isUsed, lockInterests, usageOf } from '../../changes/interests.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { isDatabaseUnavailable, isTimeOut } from '../../db/sql.ts'
 import { conflict, fieldError } from '../../errors.ts'
-import { earliestId, timeOfId } from '../../lib/ids.ts'
-import type { JobQueue } from '../../queue/define-job.ts'
-import { deleteEvents, dropEmptyCounts, newestEvent } from './event-counts.sql.ts'
-import { countEventsOf, lockCounts } from './event-counts.ts'
+import { PRIORITIES, workKind } from '../../queue/define-work.ts'
+import { beginDeletion, countBefore, deleteBatch, timeOfEvent } from './delete-events.sql.ts'
+import { countEventsOf } from './event-counts.ts'
 import { isReservedEvent } from './events.rules.ts'
 
-/** Deletes what the request that asked for it has left. */
-export const deleteEventsQueue: JobQueue<{ projectId: string; name: string; before: string }> = {
-  name: 'events.delete',
-  payload: z.object({ projectId: z.uuid(), name: z.string(), before: z.uuid() }),
-  options: { retryLimit: 20, retryDelay: 1, retryBackoff: true, retryDelayMax: 60, heartbeatSeconds: 10 },
-}
+/** Deleting what a request has left. */
+export const eventDeletion = workKind('events.delete')
 
-/** Events per commit: short enough that nobody waits for the locks. */
+/** Events per commit. */
 const BATCH = 5_000
+/** How long a request goes on itself. */
+const REQUEST_MS = 5_000
+/** Events that are counted one by one, in about a second; of more, the kept counts say how many. */
+const COUNTED = 5_000_000
+/**
+ * Events of this time are deleted at once: what is recorded later stays, also by a process whose clock is behind,
+ * since what is deleted after the commit is older than this.
+ */
+const YOUNG_MS = 300_000
+/** So many of them in some tenths of a second. Of a name with more the newest: the clocks must agree better then. */
+const MAX_YOUNG = 20_000
 
 /**
- * Deletes every event of a name that has happened so far: a few at once, more in a job of the same commit.
- * Returns how many. Throws CONFLICT while something refers to the name, VALIDATION_ERROR for the service's own.
+ * Deletes every event of a name that there is now: at once what can be deleted in some seconds, the rest in the
+ * background. Returns how many. Throws CONFLICT while something refers to the name, VALIDATION_ERROR for the
+ * service's own.
  */
 export async function deleteEventsOf(ctx: Ctx, name: string): Promise<number> {
   if (isReservedEvent(name)) {
     throw fieldError('eventName', 'reserved_event', 'is reserved: the service writes this event itself')
   }
-  const usage = await audienceUsage(ctx, ({ events }) => events.includes(name))
-  if (isUsed(usage)) throw conflict('The event is used; GET /events/:eventName/usage says where.')
-  const projectId = projectIdOf(ctx)
-  return ctx.atomically(async (tx) => {
-    await lockCounts(tx)
-    const [newest] = await tx.sql(newestEvent, [projectId, name])
-    if (!newest) return 0
-    const total = await countEventsOf(tx, name)
-    // Up to the newest one, and not up to now: another process's clock may be ahead.
-    const before = earliestId(new Date(timeOfId(newest.id).getTime() + 1))
-    const next = await deleteBatch(tx, name, before, EARLIEST)
-    if (next) await tx.enqueue(deleteEventsQueue, { projectId, name, before })
-    return total
+  const deadline = performance.now() + REQUEST_MS
+  const kept = await countEventsOf(ctx, name)
+  const before = await youngSince(ctx, name)
+  const old = await countOld(ctx, name, before)
+  const young = await ctx.atomically(async (tx) => {
+    await lockInterests(tx)
+    if (isUsed(await usageOf(tx, 'EVENT', name))) {
+      throw conflict('The event is used; GET /events/:eventName/usage says where.')
+    }
+    await lockEventCounts(tx)
+    const [begun] = await tx.sql(beginDeletion, [projectIdOf(tx), name, before])
+    return begun?.count ?? 0
   })
+  const isLeft = await deleteSome(ctx, name, () => performance.now() < deadline).catch(unlessUnavailable)
+  if (isLeft) ctx.requestWork(eventDeletion, PRIORITIES.maintenance)
+  return old === null ? Math.max(young, kept) : old + young
 }
 
-const EARLIEST = new Date(0)
-
-/** Deletes the events of a name with ids below `before`, a commit per batch. */
-export async function deleteEventsBefore(ctx: Ctx, name: string, before: string): Promise<void> {
-  for (let next: Date | null = EARLIEST; next; ) {
-    const from: Date = next
-    next = await ctx.atomically(async (tx) => {
-      await lockCounts(tx)
-      return deleteBatch(tx, name, before, from)
-    })
-  }
+/** Since when events are young, in any case a time that is over. */
+async function youngSince(ctx: Ctx, name: string): Promise<Date> {
+  const now = ctx.now().getTime()
+  const earliest = new Date(now - YOUNG_MS)
+  const [last] = await ctx.sql(timeOfEvent, [projectIdOf(ctx), name, earliest, MAX_YOUNG])
+  return last ? new Date(Math.min(last.at.getTime() + 1, now)) : earliest
 }
 
-/** Deletes the oldest events, from a time on; returns the time from which on there may be more. */
-async function deleteBatch(tx: Ctx, name: string, before: string, from: Date): Promise<Date | null> {
-  const projectId = projectIdOf(tx)
-  const [batch] = await tx.sql(deleteEvents, [projectId, name, before, from, BATCH])
-  await tx.sql(dropEmptyCounts, [projectId, name])
-  return batch?.found === BATCH ? batch.last : null
+/** Null when they are too many to be counted one by one. */
+async function countOld(ctx: Ctx, name: string, before: Date): Promise<number | null> {
+  const values = [projectIdOf(ctx), name, before, COUNTED]
+  const rows = await ctx.sql(countBefore, values).catch((error: unknown) => {
+    if (!isTimeOut(error)) throw error
+    return []
+  })
+  const count = rows[0]?.count
+  return count === undefined || count > COUNTED ? null : count
+}
+
+/** The deletion is under way: what a request cannot do, the background does. */
+function unlessUnavailable(error: unknown): true {
+  if (isDatabaseUnavailable(error)) return true
+  throw error
+}
+
+/** Deletes events that are to be deleted, of a name if it is given, a commit per batch. True: some may be left. */
+export async function deleteSome(ctx: Ctx, name: string | null, hasTime: () => boolean): Promise<boolean> {
+  const values = [projectIdOf(ctx), name, BATCH]
+  while (hasTime()) if ((await ctx.sql(deleteBatch, values)).length === 0) return false
+  return true
 }

@@ -1,117 +1,151 @@
-import { type Statement, statement, unpreparedStatement } from '../../db/sql.ts'
+import { NOT_BEING_DELETED, RECOUNT, type Recount } from '../../changes/event-counts.sql.ts'
+import { analyticStatement, type Statement, statement } from '../../db/sql.ts'
 
 /*
- * Events are counted per name and day (UTC) in the background, in the order of their ids: event_folds says up to
- * which id. The events after it, at most of the last minutes, are counted when somebody asks. After every commit
- * the counts are those of exactly the events before it, so whoever deletes events takes them out of the counts in
- * the same commit. The row of event_folds is locked by whoever changes counts.
+ * Events are counted per name and day (UTC). Days that ended long ago are settled: counted once and for all. Those
+ * after it are counted whenever somebody asks, or again and again in the background where they have many events;
+ * so no count depends on when an event was committed, or on clocks that agree.
  */
 
-const FIRST_ID = "'00000000-0000-0000-0000-000000000000'"
-
 /**
- * The events of project $1 that are not in the counts. How far the fold is (`firstOpen`) is read before, as $2,
- * for the planner alone, which makes a good plan for few events when it knows this. When the fold has moved on
- * meanwhile, what counts is how far it is in the snapshot of the counts.
+ * How far project $1 is settled, and the events after it. Where it is settled from ($2, the first id) is read
+ * before, for the planner; what counts is how far it is in the snapshot of the counts. $3: the last count of the
+ * days that are not settled is good enough, so the events are not looked at.
  */
 const OPEN = `
+  edge as (
+    select coalesce(max(settled_until), to_timestamp(0)) as settled,
+      (coalesce(max(settled_until), to_timestamp(0)) at time zone 'UTC')::date as day
+    from event_recounts where project_id = $1::uuid
+  ),
   open as (
     select e.name, e.created_at from events e
-    where e.project_id = $1::uuid and e.id >= $2::uuid
-      and e.id >= coalesce((select first_open from event_folds where project_id = $1::uuid), ${FIRST_ID})
+    where not $3::boolean and e.project_id = $1::uuid and e.id >= $2::uuid
+      and e.created_at >= (select settled from edge) and ${NOT_BEING_DELETED}
   )`
 
-/** How far the fold of project $1 is. */
-export const firstOpen: Statement<{ id: string }> = statement(
-  'first-open-event',
-  `select coalesce((select first_open from event_folds where project_id = $1::uuid), ${FIRST_ID}) as id`,
+/** How far the events of project $1 are counted. */
+export const recountOf: Statement<Recount> = statement(
+  'event-recount',
+  `select ${RECOUNT} from event_recounts where project_id = $1::uuid`,
+)
+
+/** At most $2 projects whose events are to be counted at $1. Index: event_recounts_due_at_idx. */
+export const projectsToCount: Statement<{ id: string }> = statement(
+  'projects-to-count',
+  `(select project_id as id from event_recounts where due_at <= $1::timestamptz order by due_at limit $2::int)
+   union all
+   (select id from projects p where not exists (select from event_recounts r where r.project_id = p.id)
+    limit $2::int)`,
+)
+
+/** When the first event of project $1 with an id from $2 on happened. */
+export const firstEventAt: Statement<{ at: Date }> = statement(
+  'first-event-from',
+  'select created_at as at from events where project_id = $1::uuid and id >= $2::uuid order by id limit 1',
 )
 
 /**
- * Locks the fold of project $1, which is made if need be, and says how far it is. A statement of its own: the one
- * that changes counts must see what those before it have done.
+ * Counts the events of project $1 from $4 up to, without, $5, which are midnights, with ids from $2 up to $3.
+ * Writes nothing, and returns nothing, when its counts have changed since version $6.
  */
-export const lockFold: Statement<{ firstOpen: string }> = statement(
-  'lock-event-fold',
-  `insert into event_folds as f (project_id, first_open)
-   values ($1::uuid, ${FIRST_ID})
-   on conflict (project_id) do update set first_open = f.first_open returning first_open as "firstOpen"`,
-)
-
-/** The projects that have events with ids below $1 which are not in the counts. A probe of the key for each. */
-export const projectsToFold: Statement<{ id: string }> = statement(
-  'projects-to-fold',
-  `select p.id from projects p
-   left join event_folds f on f.project_id = p.id
-   cross join lateral (
-     select from events e where e.project_id = p.id and e.id < $1::uuid
-       and e.id >= coalesce(f.first_open, ${FIRST_ID})
-     order by e.id limit 1) open`,
-)
-
-/** The id of the event of project $1 that comes $4 after $2, if it is below $3. */
-export const idAfter: Statement<{ id: string }> = statement(
-  'event-id-after',
-  `select id from events where project_id = $1::uuid and id >= $2::uuid and id < $3::uuid
-   order by id offset $4::int limit 1`,
-)
-
-/** Adds the events of project $1 from id $2 up to, without, $3 to the counts. The fold is locked. */
-export const foldEvents: Statement<object> = statement(
-  'fold-events',
-  `with day as (
-     select name, (created_at at time zone 'UTC')::date as day, count(*)::int as count from events
-     where project_id = $1::uuid and id >= $2::uuid and id < $3::uuid group by 1, 2
+export const recountDays: Statement<{ count: number }> = statement(
+  'recount-days',
+  `with counted as materialized (
+     select e.name, (e.created_at at time zone 'UTC')::date as day, count(*)::int as count from events e
+     where e.project_id = $1::uuid and e.id >= $2::uuid and e.id < $3::uuid
+       and e.created_at >= $4::timestamptz and e.created_at < $5::timestamptz and ${NOT_BEING_DELETED}
+     group by 1, 2
    ),
-   counts as (
-     insert into event_counts as c (project_id, name, day, count)
-     select $1::uuid, name, day, count from day order by name, day
-     on conflict (project_id, name, day) do update set count = c.count + excluded.count
+   fence as materialized (
+     select from event_recounts
+     where project_id = $1::uuid and version = $6::int and (select count(*) from counted) >= 0 for no key update
+   ),
+   kept as (
+     select name, day, count from event_counts where project_id = $1::uuid
+       and day >= ($4::timestamptz at time zone 'UTC')::date and day < ($5::timestamptz at time zone 'UTC')::date
+   ),
+   gone as (
+     delete from event_counts c using kept where exists (select from fence)
+       and c.project_id = $1::uuid and c.name = kept.name and c.day = kept.day
+       and not exists (select from counted where counted.name = kept.name and counted.day = kept.day)
    ),
    names as (
-     insert into event_names as n (project_id, name, count)
-     select $1::uuid, name, sum(count)::int from day group by name order by name
-     on conflict (project_id, name) do update set count = n.count + excluded.count
+     insert into event_names (project_id, name, count)
+     select $1::uuid, name, 0 from (select distinct name from counted) n where exists (select from fence)
+       and not exists (select from event_names known where known.project_id = $1::uuid and known.name = n.name)
+     on conflict do nothing
+   ),
+   days as (
+     insert into event_counts (project_id, name, day, count)
+     select $1::uuid, name, day, counted.count from counted left join kept using (name, day)
+     where exists (select from fence) and kept.count is distinct from counted.count
+     on conflict (project_id, name, day) do update set count = excluded.count
    )
-   update event_folds set first_open = $3::uuid where project_id = $1::uuid`,
+   select (select coalesce(sum(count), 0)::int from counted) as count from fence`,
 )
 
-/** Names of events that project $1 has, in their order. $2 `firstOpen`. */
-export const eventNames: Statement<{ name: string }> = unpreparedStatement(
+/** Settles the days of project $1 from $2 up to, without, $3, which have just been counted. They are locked. */
+export const settleDays: Statement<object> = statement(
+  'settle-days-of-events',
+  `with settled as (update event_recounts set settled_until = $3::timestamptz where project_id = $1::uuid)
+   update event_names n set count = n.count + days.count from (
+     select name, sum(count)::int as count from event_counts where project_id = $1::uuid
+       and day >= ($2::timestamptz at time zone 'UTC')::date and day < ($3::timestamptz at time zone 'UTC')::date
+     group by name) days
+   where n.project_id = $1::uuid and n.name = days.name`,
+)
+
+/** Notes that project $1 was counted at $2 in $3 ms, found $4 events, and is to be counted again at $5. */
+export const noteRecount: Statement<object> = statement(
+  'note-event-recount',
+  `update event_recounts set counted_at = $2::timestamptz, took_ms = $3::int, open_count = $4::int,
+     due_at = $5::timestamptz where project_id = $1::uuid`,
+)
+
+/** At most $4 names of events that project $1 has, in their order. $2 and $3: see OPEN. */
+export const eventNames: Statement<{ name: string }> = analyticStatement(
   `with ${OPEN}
-   select name from event_names where project_id = $1::uuid and count > 0
-   union select name from open order by name`,
+   select name from event_names n where project_id = $1::uuid and (count > 0 or $3::boolean and exists (
+     select from event_counts c where c.project_id = $1::uuid and c.name = n.name
+       and c.day >= (select day from edge) and c.count > 0))
+   union select name from open order by name limit $4::int`,
 )
 
-/** How many events project $1 has, of name $3 if it is not null. $2 `firstOpen`. */
-export const eventTotal: Statement<{ count: number }> = unpreparedStatement(
+/** How many events project $1 has, of name $4 if it is not null. $2 and $3: see OPEN. */
+export const eventTotal: Statement<{ count: number }> = analyticStatement(
   `with ${OPEN}
    select (coalesce((select sum(count) from event_names
-       where project_id = $1::uuid and ($3::text is null or name = $3)), 0)
-     + (select count(*) from open where $3::text is null or name = $3))::int as count`,
+       where project_id = $1::uuid and ($4::text is null or name = $4)), 0)
+     + coalesce((select sum(count) from event_counts where $3::boolean and project_id = $1::uuid
+       and day >= (select day from edge) and ($4::text is null or name = $4)), 0)
+     + (select count(*) from open where $4::text is null or name = $4))::int as count`,
 )
 
 export type NameCount = { name: string; count: number }
+
+/** What OPEN wants to know. */
+export type OpenEvents = { firstId: string; kept: boolean }
 
 /** Ids from `from` up to, without, `to`. */
 type IdRange = { from: string; to: string }
 
 /**
  * Events by name in the instants `from` up to, without, `to`: on whole `days` from the counts, beside them (`rest`)
- * and what is not in the counts one by one. The `limit` most frequent first. Of names that are not new the
+ * and of the days that are not settled one by one. The `limit` most frequent first. Of names that are not new the
  * `looked` with most events ever are looked at: of many that hardly ever happened it would take long to say
  * which did so more often. Key: the primary one of each table.
  */
 export function countsByName(
   projectId: string,
-  firstOpen: string,
+  { firstId, kept }: OpenEvents,
   range: { from: Date; to: Date; days: { first: string; last: string } | null; rest: IdRange[] },
   { limit, looked }: { limit: number; looked: number },
 ): { statement: Statement<NameCount>; values: unknown[] } {
-  const values: unknown[] = [projectId, firstOpen, range.from, range.to, limit]
+  const values: unknown[] = [projectId, firstId, kept, range.from, range.to, limit]
   const parts = [
     `select name, count(*) from open
-     where created_at >= $3::timestamptz and created_at < $4::timestamptz group by name`,
+     where created_at >= $4::timestamptz and created_at < $5::timestamptz group by name`,
   ]
   if (range.days) {
     const [most, first, last] = [looked, range.days.first, range.days.last].map((value) => values.push(value))
@@ -120,79 +154,18 @@ export function countsByName(
         select name from event_names where project_id = $1::uuid order by count desc, name limit $${most}::int) known
       cross join lateral (
         select sum(count) as count from event_counts c
-        where c.project_id = $1::uuid and c.name = known.name
-          and c.day between $${first}::date and $${last}::date) day`)
+        where c.project_id = $1::uuid and c.name = known.name and c.day between $${first}::date and $${last}::date
+          and ($3::boolean or c.day < (select day from edge))) day`)
   }
   for (const { from, to } of range.rest) {
     parts.push(`
       select name, count(*) from events e
       where e.project_id = $1::uuid and e.id >= $${values.push(from)}::uuid and e.id < $${values.push(to)}::uuid
-        and e.id < (select first_open from event_folds where project_id = $1::uuid)
+        and ($3::boolean or e.created_at < (select settled from edge)) and ${NOT_BEING_DELETED}
       group by name`)
   }
   const text = `with ${OPEN}, part (name, count) as (${parts.join(' union all ')})
     select name, sum(count)::int as count from part group by name having sum(count) > 0
-    order by count desc, name limit $5::int`
-  return { statement: unpreparedStatement(text), values }
+    order by count desc, name limit $6::int`
+  return { statement: analyticStatement(text), values }
 }
-
-/** How many contacts of project $1 had the events $2, from $3 up to, without, $4. */
-export const uniqueContacts: Statement<NameCount> = statement(
-  'unique-contacts-of-events',
-  `select name, count(distinct contact_id)::int as count from events
-   where project_id = $1::uuid and name = any($2::text[])
-     and created_at >= $3::timestamptz and created_at < $4::timestamptz
-   group by name`,
-)
-
-/** The same as an estimate from one contact in 32. Index: events_of_some_contacts. */
-export const estimatedContacts: Statement<NameCount> = statement(
-  'estimated-contacts-of-events',
-  `select name, (count(distinct contact_id) * 32)::int as count from events
-   where project_id = $1::uuid and name = any($2::text[])
-     and created_at >= $3::timestamptz and created_at < $4::timestamptz
-     and get_byte(uuid_send(contact_id), 15) < 8
-   group by name`,
-)
-
-/** The id of the last event of project $1 and name $2. */
-export const newestEvent: Statement<{ id: string }> = statement(
-  'newest-event',
-  `select id from events where project_id = $1::uuid and name = $2 order by created_at desc limit 1`,
-)
-
-/**
- * Deletes events of project $1 and name $2 with ids below $3, the oldest first from $4 on, at most $5, and takes
- * them out of the counts. The fold is locked. `last` is where the next ones are.
- */
-export const deleteEvents: Statement<{ found: number; last: Date | null }> = statement(
-  'delete-events',
-  `with old as (
-     select id, created_at from events
-     where project_id = $1::uuid and name = $2 and id < $3::uuid and created_at >= $4::timestamptz
-     order by created_at limit $5::int
-   ),
-   gone as (
-     delete from events e using old where e.project_id = $1::uuid and e.id = old.id returning e.id, e.created_at
-   ),
-   day as (
-     select (created_at at time zone 'UTC')::date as day, count(*)::int as count from gone
-     where id < (select first_open from event_folds where project_id = $1::uuid) group by 1
-   ),
-   days as (
-     update event_counts c set count = c.count - day.count from day
-     where c.project_id = $1::uuid and c.name = $2 and c.day = day.day
-   ),
-   name as (
-     update event_names set count = count - coalesce((select sum(count) from day), 0)
-     where project_id = $1::uuid and name = $2
-   )
-   select count(*)::int as found, max(created_at) as last from old`,
-)
-
-/** Removes the counts of project $1 and name $2 that have come to nothing. The fold is locked. */
-export const dropEmptyCounts: Statement<object> = statement(
-  'drop-empty-event-counts',
-  `with days as (delete from event_counts where project_id = $1::uuid and name = $2 and count <= 0)
-   delete from event_names where project_id = $1::uuid and name = $2 and count <= 0`,
-)

@@ -1,53 +1,100 @@
+import { DAY_MS } from '../../audience/dates.rules.ts'
+import type { Recount } from '../../changes/event-counts.sql.ts'
+import { lockEventCounts, NEVER_COUNTED } from '../../changes/event-counts.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { earliestId } from '../../lib/ids.ts'
-import { eventTotal, firstOpen, foldEvents, idAfter, lockFold, projectsToFold } from './event-counts.sql.ts'
+import { earliestId, LAST_ID } from '../../lib/ids.ts'
+import { PRIORITIES, type Turn, workKind } from '../../queue/define-work.ts'
+import {
+  eventTotal,
+  firstEventAt,
+  noteRecount,
+  type OpenEvents,
+  recountDays,
+  recountOf,
+  settleDays,
+} from './event-counts.sql.ts'
+import { midnight } from './event-range.rules.ts'
+
+/** Counting a project's events. */
+export const eventCounting = workKind('events.count')
 
 /**
- * Events younger than this are not yet counted: a statement that has made an id a while ago may not have been
- * committed, and its event would be passed over. No statement takes longer.
+ * Days after the one of an event in which it may still come: far more than clocks of processes differ and
+ * statements take.
  */
-const OPEN_MS = 45_000
-/** Events of one commit. */
-const BATCH = 50_000
+const OPEN_DAYS = 2
+/** Events of open days up to which they are counted when somebody asks: some 30 ms. */
+const LIVE = 50_000
+/** How old the last count of more events may be that an answer is made from. */
+const FRESH_MS = 600_000
+/** Counting takes at most this part of the time of a project. */
+const SHARE = 20
+const PAUSE_MS = 60_000
+/** Of projects whose open days have few events: these need counting for settling days alone. */
+const LONG_PAUSE_MS = 6 * 3_600_000
 
-const countableEnd = (ctx: Ctx): string => earliestId(new Date(ctx.now().getTime() - OPEN_MS))
+const LAST_TIME = new Date(Date.UTC(9999, 0))
+const recount = async (ctx: Ctx): Promise<Recount> =>
+  (await ctx.sql(recountOf, [projectIdOf(ctx)]))[0] ?? NEVER_COUNTED
 
-/** The projects that `foldEventCounts` has something to do for. */
-export async function projectsToCount(ctx: Ctx): Promise<string[]> {
-  return (await ctx.sql(projectsToFold, [countableEnd(ctx)])).map(({ id }) => id)
-}
+/** Also of a count from the future: a clock was wrong. */
+const ageOf = (ctx: Ctx, { countedAt }: Recount): number =>
+  Math.abs(ctx.now().getTime() - (countedAt?.getTime() ?? 0))
 
-/** Counts what has been recorded since the last time, a commit per batch. */
-export async function foldEventCounts(ctx: Ctx): Promise<void> {
-  const end = countableEnd(ctx)
-  for (let more = true; more; ) more = await ctx.atomically((tx) => foldBatch(tx, end))
-}
-
-/** True when there may be more. */
-async function foldBatch(tx: Ctx, end: string): Promise<boolean> {
-  const projectId = projectIdOf(tx)
-  const from = (await lockCounts(tx)) ?? end
-  const [first] = await tx.sql(idAfter, [projectId, from, end, 0])
-  if (!first) return false
-  const [beyond] = await tx.sql(idAfter, [projectId, from, end, BATCH])
-  await tx.sql(foldEvents, [projectId, from, beyond?.id ?? end])
-  return beyond !== undefined
-}
-
-/** How far the counts of the project go: what statements that join them with the other events want to know. */
-export async function firstOpenEvent(ctx: Ctx): Promise<string> {
-  const [open] = await ctx.sql(firstOpen, [projectIdOf(ctx)])
-  return open?.id ?? earliestId(new Date(0))
+/** How the events of days that are not settled are to be counted; asks for the counting when it is due. */
+export async function openEvents(ctx: Ctx): Promise<OpenEvents> {
+  const last = await recount(ctx)
+  const isFresh = ageOf(ctx, last) < FRESH_MS + 2 * SHARE * last.tookMs
+  if (!isFresh) ctx.requestWork(eventCounting, PRIORITIES.maintenance)
+  return { firstId: earliestId(last.settledUntil), kept: isFresh && last.openCount > LIVE }
 }
 
 /** How many events the project has, of a name if it is given. */
 export async function countEventsOf(ctx: Ctx, name: string | null): Promise<number> {
-  const [total] = await ctx.sql(eventTotal, [projectIdOf(ctx), await firstOpenEvent(ctx), name])
+  const { firstId, kept } = await openEvents(ctx)
+  const [total] = await ctx.sql(eventTotal, [projectIdOf(ctx), firstId, kept, name])
   return total?.count ?? 0
 }
 
-/** Keeps others from changing the counts of the project until the commit. Returns the first id not in them. */
-export async function lockCounts(tx: Ctx): Promise<string | undefined> {
-  const [fold] = await tx.sql(lockFold, [projectIdOf(tx)])
-  return fold?.firstOpen
+/** Settles days that are long over, a commit each, then counts those after them. True: there is more to do. */
+export async function countEvents(ctx: Ctx, turn: Pick<Turn, 'hasTime'>): Promise<boolean> {
+  while (await ctx.atomically(settleNextDay)) if (!turn.hasTime()) return true
+  const last = await recount(ctx)
+  if (ageOf(ctx, last) < PAUSE_MS / 2 + SHARE * last.tookMs) return false
+  const began = performance.now()
+  const count =
+    (await countDays(ctx, last)) ??
+    // Deletions were faster; now they wait.
+    (await ctx.atomically(async (tx) => countDays(tx, await lockEventCounts(tx)))) ??
+    0
+  const tookMs = Math.round(performance.now() - began)
+  const now = ctx.now()
+  const pause = count > LIVE / 2 ? PAUSE_MS + SHARE * tookMs : LONG_PAUSE_MS
+  await ctx.sql(noteRecount, [projectIdOf(ctx), now, tookMs, count, new Date(now.getTime() + pause)])
+  return false
+}
+
+/** Counts the days from where the project is settled. Undefined when that has changed meanwhile. */
+async function countDays(
+  ctx: Ctx,
+  { settledUntil, version }: Pick<Recount, 'settledUntil' | 'version'>,
+  to: Date | null = null,
+): Promise<number | undefined> {
+  const ids = [earliestId(settledUntil), to ? earliestId(to) : LAST_ID]
+  const values = [projectIdOf(ctx), ...ids, settledUntil, to ?? LAST_TIME, version]
+  return (await ctx.sql(recountDays, values))[0]?.count
+}
+
+/** Settles the next day that has events. False: none is left. */
+async function settleNextDay(tx: Ctx): Promise<boolean> {
+  const projectId = projectIdOf(tx)
+  const end = midnight(tx.now().getTime()) - OPEN_DAYS * DAY_MS
+  if ((await recount(tx)).settledUntil.getTime() >= end) return false
+  const { settledUntil, version } = await lockEventCounts(tx)
+  if (settledUntil.getTime() >= end) return false
+  const [first] = await tx.sql(firstEventAt, [projectId, earliestId(settledUntil)])
+  const next = first ? Math.min(midnight(first.at.getTime()) + DAY_MS, end) : end
+  await countDays(tx, { settledUntil, version }, new Date(next))
+  await tx.sql(settleDays, [projectId, settledUntil, new Date(next)])
+  return next < end
 }

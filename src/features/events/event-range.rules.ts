@@ -6,7 +6,8 @@ const MAX_DAYS = 90
 const FIRST = 0
 const LAST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-const midnight = (instant: number) => Math.floor(instant / DAY_MS) * DAY_MS
+/** The beginning of its day (UTC). */
+export const midnight = (instant: number): number => Math.floor(instant / DAY_MS) * DAY_MS
 
 /** A range of instants: from `from` up to, without, `to`. */
 export type Range = { from: Date; to: Date }
@@ -27,7 +28,9 @@ export function readRange(
   const start = startDate ? parseInstant(startDate) : midnight(to - DEFAULT_DAYS * DAY_MS)
   if (start === null) return `startDate must be ${DATE}.`
   if (start > to || (endsWithDay && start === to)) return 'startDate must not be after endDate.'
-  return { from: known(Math.max(start, to - MAX_DAYS * DAY_MS)), to: known(to) }
+  // What other processes have recorded until now may be a little in the future: their clocks may be ahead.
+  const beyond = to > now.getTime() ? midnight(to + DAY_MS - 1) : to
+  return { from: known(Math.max(start, to - MAX_DAYS * DAY_MS)), to: known(beyond) }
 }
 
 const DATE = 'a date such as 2026-03-04 or 2026-03-04T05:06:07Z'
@@ -35,19 +38,18 @@ const DATE = 'a date such as 2026-03-04 or 2026-03-04T05:06:07Z'
 const known = (instant: number): Date => new Date(Math.min(Math.max(instant, FIRST), LAST))
 
 /** The whole days (UTC) inside a range, and what is left of it before and after them. */
-export type Split = { days: { first: string; last: string } | null; before: Range; after: Range }
+type Split = { days: { first: string; last: string } | null; before: Range; after: Range }
 
 const dayOf = (instant: number) => new Date(instant).toISOString().slice(0, 10)
 
-/** A range that goes on until now or later has its last day whole: nothing is recorded in the future. */
-export function splitRange({ from, to }: Range, now: Date): Split {
-  const end = to.getTime() > now.getTime() ? midnight(to.getTime() + DAY_MS - 1) : midnight(to.getTime())
+export function splitRange({ from, to }: Range): Split {
+  const end = midnight(to.getTime())
   const start = midnight(from.getTime() + DAY_MS - 1)
   const nothing: Range = { from: to, to }
   if (start >= end) return { days: null, before: { from, to }, after: nothing }
   return {
     days: { first: dayOf(start), last: dayOf(end - 1) },
     before: { from, to: new Date(start) },
-    after: end < to.getTime() ? { from: new Date(end), to } : nothing,
+    after: { from: new Date(end), to },
   }
 }

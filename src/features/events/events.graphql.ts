@@ -77,7 +77,7 @@ const EventStatisticsRef = builder.objectRef<EventStatistics>('EventStatistics')
     count: t.exposeInt('count'),
     uniqueContacts: t.exposeInt('uniqueContacts', {
       description:
-        'How many contacts it happened to. Of more than 500 events of a name, when there are more than 100,000 in all, an estimate.',
+        'How many contacts it happened to: exact for few events or few contacts, an estimate for many.',
     }),
   }),
 })
@@ -109,7 +109,7 @@ const EventNames = builder.objectRef<string[]>('EventNames').implement({
 
 builder.queryField('eventNames', (t) =>
   t.field({
-    description: 'Every name that events of the project have, in alphabetical order.',
+    description: 'Every name that events of the project have, in alphabetical order; the first 100,000.',
     type: EventNames,
     access: 'secretKey',
     rest: get('/events/names', 'Events'),
@@ -123,7 +123,8 @@ const EventUsageRef = builder.objectRef<EventUsage>('EventUsage').implement({
   fields: (t) => ({
     totalCount: t.exposeInt('totalCount'),
     uniqueContacts: t.exposeInt('uniqueContacts', {
-      description: 'How many contacts it happened to; of more than 100,000 events an estimate.',
+      description:
+        'How many contacts it happened to: exact for few events or few contacts, an estimate for many.',
     }),
     canDelete: t.exposeBoolean('canDelete', {
       description: 'Nothing uses it, and the service does not write it itself.',
@@ -148,7 +149,8 @@ const DeletedEvents = builder.objectRef<{ deletedCount: number }>('DeletedEvents
   description: 'What came of the deletion of events.',
   fields: (t) => ({
     deletedCount: t.exposeInt('deletedCount', {
-      description: 'How many there were. Of many, some are still being deleted in the background.',
+      description:
+        'How many there were. What takes longer than some seconds is deleted in the background and no longer counted.',
     }),
   }),
 })

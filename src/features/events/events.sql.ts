@@ -1,4 +1,5 @@
-import { type Statement, statement, unpreparedStatement } from '../../db/sql.ts'
+import { isIdKept } from '../../db/kept-contacts.sql.ts'
+import { analyticStatement, type Statement, statement, unpreparedStatement } from '../../db/sql.ts'
 import type { Event } from '../../generated/prisma/client.ts'
 
 const eventColumns = (alias: string) =>
@@ -21,10 +22,15 @@ export const eventsOfContacts: Statement<Event & { page: number }> = statement(
 )
 
 /** How many events each of the contacts $2 of project $1 has, if any. */
-export const eventCounts: Statement<{ contactId: string; count: number }> = statement(
-  'event-counts-of-contacts',
+export const eventCounts: Statement<{ contactId: string; count: number }> = analyticStatement(
   `select contact_id as "contactId", count(*)::int as count from events
    where project_id = $1::uuid and contact_id = any($2::uuid[]) group by contact_id`,
+)
+
+/** How many events contact $2 of project $1 has, of name $3 if it is not null. */
+export const countOfContact: Statement<{ count: number }> = analyticStatement(
+  `select count(*)::int as count from events e
+   where e.project_id = $1::uuid and e.contact_id = $2::uuid and ($3::text is null or e.name = $3)`,
 )
 
 export type EventFilter = { name: string | null; contactId: string | null }
@@ -42,7 +48,7 @@ export function eventPage(
 ): { statement: Statement<Event>; values: unknown[] } {
   const byTime = name !== null && contactId === null
   const values: unknown[] = [projectId, limit]
-  const where = ['e.project_id = $1::uuid']
+  const where = ['e.project_id = $1::uuid', isIdKept('e.contact_id', '$1::uuid')]
   if (name !== null) where.push(`e.name = $${values.push(name)}`)
   if (contactId !== null) where.push(`e.contact_id = $${values.push(contactId)}::uuid`)
   if (before) where.push(`e.id < $${values.push(before.id)}::uuid`)

@@ -6,7 +6,7 @@ import { isId, LAST_ID, timeOfId } from '../../lib/ids.ts'
 import { findContact } from '../contacts/contacts.ts'
 import { countEventsOf } from './event-counts.ts'
 import { MAX_EVENT_NAME } from './events.rules.ts'
-import { eventCounts, eventPage, eventsOfContacts } from './events.sql.ts'
+import { countOfContact, eventCounts, eventPage, eventsOfContacts } from './events.sql.ts'
 
 /** Pages of the events of contacts, each at most `limit` with ids below `before`, the newest first. */
 export async function pagesOfContactEvents(
@@ -64,9 +64,9 @@ export async function listEvents(ctx: Ctx, request: EventListRequest): Promise<E
 }
 
 async function countEvents(ctx: Ctx, name: string | null, contactId: string | null): Promise<number> {
-  const projectId = projectIdOf(ctx)
-  if (contactId) return ctx.db.event.count({ where: { projectId, contactId, ...(name && { name }) } })
-  return countEventsOf(ctx, name)
+  if (!contactId) return countEventsOf(ctx, name)
+  const [row] = await ctx.sql(countOfContact, [projectIdOf(ctx), contactId, name])
+  return row?.count ?? 0
 }
 
 /** All events of one contact. Throws CONTACT_NOT_FOUND when there is none. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Ctx } from '../../ctx.ts'
 import { optional } from '../../lib/fields.ts'
 import { isId } from '../../lib/ids.ts'
-import { contactNotFound, findContact } from '../contacts/contacts.ts'
+import { contactNotFound } from '../contacts/contacts.ts'
 import { eventName, type TrackResult, trackEvent, trackInput } from './track.ts'
 
 const needed = (message: string, field: string) => ({
@@ -37,7 +37,8 @@ export async function trackContactEvent(
   ctx: Ctx,
   { contactId, name, email, event, ...rest }: z.output<typeof trackContactEventInput>,
 ): Promise<TrackResult> {
-  if (contactId !== undefined && !isId(contactId)) throw contactNotFound()
-  const address = contactId !== undefined ? (await findContact(ctx, { id: contactId })).email : email
-  return trackEvent(ctx, { ...rest, email: address ?? '', event: event ?? name ?? '' })
+  const what = { ...rest, event: event ?? name ?? '' }
+  if (contactId === undefined) return trackEvent(ctx, { ...what, email: email ?? '' })
+  if (!isId(contactId)) throw contactNotFound()
+  return trackEvent(ctx, { ...what, contactId })
 }

@@ -1,15 +1,16 @@
 import { z } from 'zod'
 import { refusalOf } from '../../access.ts'
+import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { violates } from '../../db/sql.ts'
 import { serviceUnavailable } from '../../errors.ts'
 import { email, optional } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
 import { contactData, type DataChange, MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
-import { dataTooLarge, refuseTooLarge } from '../contacts/contacts.ts'
+import { contactNotFound, dataTooLarge, refuseTooLarge } from '../contacts/contacts.ts'
 import { noteFieldNames } from '../contacts/field-names.ts'
 import { isReservedEvent, MAX_EVENT_NAME } from './events.rules.ts'
-import { type TrackRow, track, trackOnce } from './track.sql.ts'
+import { type TrackRow, track, trackKnown, trackOnce } from './track.sql.ts'
 
 export const eventName = z
   .string()
@@ -37,22 +38,30 @@ export const trackInput = z
     examples: [{ email: 'ada@example.org', event: 'signed_up', data: { plan: 'pro' } }],
   })
 
-export type TrackInput = z.output<typeof trackInput>
+/** The contact is named by its address, or by its id. */
+type Tracked = Omit<z.output<typeof trackInput>, 'email'> & ({ email: string } | { contactId: string })
 export type TrackResult = { contact: string; event: string; timestamp: Date }
 
 /** How often a statement is run again that met a concurrent one making the same contact. */
 const ATTEMPTS = 5
 
-/** Makes or merges the contact and records the event, in one commit and one round trip. */
-export async function trackEvent(ctx: Ctx, input: TrackInput): Promise<TrackResult> {
+/**
+ * Makes or merges the contact and records the event, in one commit and one round trip. Throws CONTACT_NOT_FOUND when
+ * there is none with the id.
+ */
+export async function trackEvent(ctx: Ctx, input: Tracked): Promise<TrackResult> {
   const change = readData(input.data)
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     // Each attempt has an id of its own: what is counted by ids must not come late.
     const now = ctx.now()
     const eventId = newId(now)
-    const [row] = await record(ctx, valuesOf(ctx, input, change, eventId, now), now).catch(afterFailure)
+    const [row] = await record(ctx, input, valuesOf(ctx, input, change, eventId, now), now).catch(
+      afterFailure,
+    )
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
+    if (!row.known) throw contactNotFound()
     if (!row.contactId) continue
+    wakeFollowers(ctx, [row])
     await noteFieldNames(ctx, change.set)
     return { contact: row.contactId, event: eventId, timestamp: now }
   }
@@ -60,20 +69,21 @@ export async function trackEvent(ctx: Ctx, input: TrackInput): Promise<TrackResu
 }
 
 /** With an Idempotency-Key the answer is stored in the same statement. */
-function record(ctx: Ctx, values: unknown[], now: Date): Promise<TrackRow[]> {
+function record(ctx: Ctx, input: Tracked, values: unknown[], now: Date): Promise<TrackRow[]> {
+  if ('contactId' in input) return ctx.sql(trackKnown, values)
   const { reservation } = ctx
   if (reservation?.kind !== 'held') return ctx.sql(track, values)
   const { key, holder, bodyHash } = reservation
   return ctx.sql(trackOnce, [...values, key, holder, bodyHash, now.toISOString()])
 }
 
-function valuesOf(ctx: Ctx, input: TrackInput, change: DataChange, eventId: string, now: Date): unknown[] {
+function valuesOf(ctx: Ctx, input: Tracked, change: DataChange, eventId: string, now: Date): unknown[] {
   const eventData = JSON.stringify(change.values)
   if (Buffer.byteLength(eventData) > MAX_DATA_BYTES) throw dataTooLarge()
   return [
     projectIdOf(ctx),
     ctx.actor.kind === 'key' ? ctx.actor.keyHash : null,
-    input.email,
+    'contactId' in input ? input.contactId : input.email,
     newId(now),
     input.subscribed ?? null,
     JSON.stringify(change.set),
@@ -87,6 +97,7 @@ function valuesOf(ctx: Ctx, input: TrackInput, change: DataChange, eventId: stri
 
 /** Without a contact the statement is run again: this one was deleted by another request meanwhile. */
 function afterFailure(error: unknown): TrackRow[] {
-  if (violates(error, 'events_project_id_contact_id_fkey')) return [{ admitted: true, contactId: null }]
+  if (violates(error, 'events_project_id_contact_id_fkey'))
+    return [{ admitted: true, known: true, contactId: null, heard: false }]
   return refuseTooLarge(error)
 }

@@ -6,6 +6,7 @@ import { type Exchange, reply, replyJson } from '../../http/exchange.ts'
 import type { HttpParts } from '../../http/http-parts.ts'
 import type { ServerRoute } from '../../http/server.ts'
 import { within } from '../../lib/within.ts'
+import { hasTroubles } from '../delivery/provider-troubles.ts'
 
 const CHECK_TIMEOUT_MS = 2_000
 const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/
@@ -13,42 +14,68 @@ const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/
 const PROXY_HEADERS = ['forwarded', 'x-forwarded-for', 'x-real-ip']
 
 /** Liveness, readiness and metrics, for whatever runs the service. */
-export const healthRoutes = (parts: HttpParts): ServerRoute[] => [
-  { method: 'GET', path: '/health/live', handle: (exchange) => replyJson(exchange, 200, { status: 'ok' }) },
-  { method: 'GET', path: '/health/ready', handle: (exchange) => ready(exchange, parts) },
-  { method: 'GET', path: '/metrics', handle: (exchange) => metrics(exchange, parts) },
-]
+export function healthRoutes(parts: HttpParts): ServerRoute[] {
+  const check = once(() => readiness(parts.services))
+  return [
+    { method: 'GET', path: '/health/live', handle: (exchange) => replyJson(exchange, 200, { status: 'ok' }) },
+    { method: 'GET', path: '/health/ready', handle: (exchange) => ready(exchange, parts, check) },
+    { method: 'GET', path: '/metrics', handle: (exchange) => metrics(exchange, parts) },
+  ]
+}
+
+/** Whoever asks while somebody else is asking gets the same answer: the check has one connection. */
+function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<Result> | null = null
+  return () => {
+    running ??= work().finally(() => {
+      running = null
+    })
+    return running
+  }
+}
 
 type Check = 'ok' | 'failed'
 
-async function ready(exchange: Exchange, { services, metrics: { ready: gauge } }: HttpParts): Promise<void> {
-  const checks = (await within(CHECK_TIMEOUT_MS, readiness(services))) ?? FAILED
-  const ok = Object.values(checks).every((check) => check === 'ok')
+async function ready(
+  exchange: Exchange,
+  { metrics: { ready: gauge } }: HttpParts,
+  check: () => Promise<Checks>,
+): Promise<void> {
+  const checks = (await within(CHECK_TIMEOUT_MS, check())) ?? FAILED
+  const ok = Object.values(checks).every((check) => check !== 'failed')
   gauge.set(ok ? 1 : 0)
-  replyJson(exchange, ok ? 200 : 503, { status: ok ? 'ok' : 'unavailable', checks })
+  // Mail that waits is no reason to take no requests: they are accepted, and their mail waits as well.
+  const status = !ok ? 'unavailable' : checks.mail === 'degraded' ? 'degraded' : 'ok'
+  replyJson(exchange, ok ? 200 : 503, { status, checks })
 }
 
-type Checks = { database: Check; migrations: Check; queue: Check }
+type Checks = { database: Check; migrations: Check; queue: Check; mail: Check | 'degraded' }
 
-const FAILED: Checks = { database: 'failed', migrations: 'failed', queue: 'failed' }
+const FAILED: Checks = { database: 'failed', migrations: 'failed', queue: 'failed', mail: 'failed' }
 
-async function readiness(services: HttpParts['services']): Promise<Checks> {
+async function readiness({ database: { health }, log }: HttpParts['services']): Promise<Checks> {
   try {
-    const pending = await pendingMigrations(services.database.pool)
-    const queue = await services.boss.isInstalled()
+    const pending = await pendingMigrations(health)
+    const { rows } = await health.query<{ installed: boolean }>(
+      `select to_regclass('pgboss.version') is not null as installed`,
+    )
+    const queue = rows[0]?.installed
+    const isTroubled = pending.length === 0 && (await hasTroubles(health))
     return {
       database: 'ok',
       migrations: pending.length === 0 ? 'ok' : 'failed',
       queue: queue ? 'ok' : 'failed',
+      mail: isTroubled ? 'degraded' : 'ok',
     }
   } catch (error) {
-    services.log.debug({ err: error }, 'not ready')
+    log.debug({ err: error }, 'not ready')
     return FAILED
   }
 }
 
 /** Figures about the whole service: for this machine, or for who has METRICS_TOKEN. */
-async function metrics(exchange: Exchange, { services, metrics: { registry } }: HttpParts): Promise<void> {
+async function metrics(exchange: Exchange, parts: HttpParts): Promise<void> {
+  const { services, metrics } = parts
   const { metricsToken } = services.config
   const { headers, socket } = exchange.request
   // A proxy on this machine speaks for callers from anywhere.
@@ -57,5 +84,19 @@ async function metrics(exchange: Exchange, { services, metrics: { registry } }: 
   const given = headers.authorization ?? ''
   const allowed = metricsToken && timingSafeEqual(hashKey(given), hashKey(`Bearer ${metricsToken}`))
   if (!local && !allowed) throw new AppError('FORBIDDEN', 'Metrics need the bearer token METRICS_TOKEN.')
+  await countWork(parts)
+  const { registry } = metrics
   reply(exchange, 200, { 'content-type': registry.contentType }, await registry.metrics())
+}
+
+/** How much work waits, and for how long: asked of the database, so the same whichever process answers. */
+async function countWork({ services, metrics, workStates }: HttpParts): Promise<void> {
+  try {
+    for (const [work, { pending, oldestSeconds }] of await workStates()) {
+      metrics.workWaiting.labels(work).set(pending)
+      metrics.workOldest.labels(work).set(oldestSeconds ?? 0)
+    }
+  } catch (error) {
+    services.log.debug({ err: error }, 'waiting work was not counted')
+  }
 }

@@ -5,6 +5,7 @@ import {
   purgeAttachments,
   purgeContactJobs,
   purgeContents,
+  purgeDeadMail,
   purgeIdempotencyKeys,
 } from './purge-expired.sql.ts'
 
@@ -31,6 +32,7 @@ export const purgeExpired: JobDefinition<Record<string, never>> = {
     const projects = await ctx.db.project.findMany({ select: { id: true } })
     for (const { id } of projects) {
       await repeat(() => ctx.sql(purgeContents, [firstKept, BATCH, id]))
+      await repeat(() => ctx.sql(purgeDeadMail, [firstKept, BATCH, id]))
       await repeat(() => ctx.sql(purgeAttachments, [firstKept, BATCH, id]))
       await repeat(() => ctx.sql(purgeContactJobs, [firstJobKept, BATCH, id]))
     }

@@ -17,7 +17,7 @@ export const purgeContents: Statement<{ id: string }> = statement(
   `delete from email_contents c using (
      select c.email_id from email_contents c
      join emails e on e.project_id = c.project_id and e.id = c.email_id
-     where c.project_id = $3::uuid and c.email_id < $1::uuid and e.status not in ('PENDING', 'SENDING')
+     where c.project_id = $3::uuid and c.email_id < $1::uuid and e.status <> 'PENDING'
      limit $2::int
    ) old
    where c.project_id = $3::uuid and c.email_id = old.email_id returning c.email_id as id`,
@@ -30,7 +30,7 @@ export const purgeAttachments: Statement<{ id: string }> = statement(
      select a.set_id, a.position from email_attachments a
      where a.project_id = $3::uuid and a.set_id < $1::uuid and not exists (
        select from emails e where e.project_id = a.project_id and e.attachment_set_id = a.set_id
-         and e.status in ('PENDING', 'SENDING'))
+         and e.status = 'PENDING')
      limit $2::int
    ) old
    where a.project_id = $3::uuid and a.set_id = old.set_id and a.position = old.position
@@ -45,4 +45,14 @@ export const purgeContactJobs: Statement<{ id: string }> = statement(
      where project_id = $3::uuid and id < $1::uuid and state in ('completed', 'failed') limit $2::int
    ) old
    where j.project_id = $3::uuid and j.id = old.id returning j.id`,
+)
+
+/** Dead letters of project $3 whose content has gone; $1 is the first id to keep. Key: deliveries_pkey. */
+export const purgeDeadMail: Statement<{ id: string }> = statement(
+  'purge-dead-mail',
+  `delete from deliveries d using (
+     select email_id from deliveries
+     where project_id = $3::uuid and email_id < $1::uuid and due_at = 'infinity' limit $2::int
+   ) old
+   where d.project_id = $3::uuid and d.email_id = old.email_id returning d.email_id as id`,
 )

@@ -1,5 +1,6 @@
 import type { Predicate } from '../../audience/compile.sql.ts'
-import { type Statement, unpreparedStatement } from '../../db/sql.ts'
+import { analyticStatement, type Statement } from '../../db/sql.ts'
+import { mayReceiveSql } from '../../messages/may-receive.sql.ts'
 
 export type AudienceCount = {
   matching: number
@@ -8,13 +9,19 @@ export type AudienceCount = {
   receiving: number
 }
 
-/** Of the contacts of project $1 that a condition has: how many would get mail; $2: whether to unsubscribed ones too. */
+const RECEIVES = mayReceiveSql({
+  type: '$2::message_type',
+  subscribed: 'c.subscribed',
+  suppressed: '(s.email is not null)',
+})
+
+/** Of the contacts of project $1 that a condition has: how many would get mail of the type $2. */
 export const audienceCount = (condition: Predicate): Statement<AudienceCount> =>
-  unpreparedStatement(
+  analyticStatement(
     `select count(*)::int as matching,
        (count(*) filter (where not c.subscribed))::int as unsubscribed,
        (count(*) filter (where s.email is not null))::int as suppressed,
-       (count(*) filter (where s.email is null and (c.subscribed or $2::boolean)))::int as receiving
+       (count(*) filter (where ${RECEIVES}))::int as receiving
      from contacts c
      left join suppressions s on s.project_id = c.project_id and s.email = c.email
      where c.project_id = $1::uuid and ${condition.text}`,

@@ -13,9 +13,9 @@ import { isId } from '../../lib/ids.ts'
 import { audienceCondition } from '../contacts/contact-filter.ts'
 import { contactRange } from '../contacts/contact-list.ts'
 import { contactNotFound } from '../contacts/contacts.ts'
+import { audienceOf } from '../memberships/membership.ts'
 import { type AudienceCount, audienceCount } from './audience-preview.sql.ts'
-import { audienceOf } from './membership.ts'
-import { getSegment, listSegments } from './segments.ts'
+import { getSegment, listSegments } from './find-segment.ts'
 
 export const previewAudienceInput = z
   .object({
@@ -54,7 +54,7 @@ export async function previewAudience(
   const predicate = audience
     ? compileTree(audience, { projectId, now: ctx.now(), firstParameter: 3 })
     : { text: 'true', values: [] }
-  const values = [projectId, type === 'TRANSACTIONAL', ...predicate.values]
+  const values = [projectId, type, ...predicate.values]
   const [[count], sample] = await Promise.all([
     ctx.sql(audienceCount(predicate), values),
     contactRange(ctx, audience ? [audienceCondition(ctx, audience)] : [], { skip: 0, take: SAMPLE }),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
 import type { Contact, Segment } from '../../generated/prisma/client.ts'
@@ -8,9 +9,9 @@ import { type OffsetPage, type PageRequest, readOffsetPage } from '../../offset-
 import { audienceCondition } from '../contacts/contact-filter.ts'
 import { contactRange, countExactly } from '../contacts/contact-list.ts'
 import { ensureContacts } from '../contacts/contacts.ts'
-import { addMembers, contactsByEmail, removeMembers } from './membership.sql.ts'
-import { audienceOf, move } from './membership.ts'
-import { getSegment, lockedSegment } from './segments.ts'
+import { audienceOf, heldContacts, move } from '../memberships/membership.ts'
+import { getSegment, lockedSegment } from './find-segment.ts'
+import { contactsByEmail } from './segments.sql.ts'
 
 const MAX_EMAILS = 500
 
@@ -40,6 +41,16 @@ async function lockedList(tx: Ctx, id: string): Promise<Segment> {
   throw badRequest('The members of a DYNAMIC segment follow from its condition.')
 }
 
+async function moveOnList(tx: Ctx, segment: Segment, contactIds: string[], enters: boolean) {
+  const held = await heldContacts(tx, contactIds)
+  const list = { ...segment, isFilled: true }
+  const moves = held.map((contactId) => ({ contactId, enters, segment: list }))
+  const how = { now: tx.now(), records: segment.trackMembership, isList: true }
+  const moved = await move(tx, moves, how)
+  wakeFollowers(tx, [moved])
+  return moved
+}
+
 /** Puts contacts on the list of a STATIC segment, in one commit. */
 export async function addSegmentMembers(
   ctx: Ctx,
@@ -55,7 +66,7 @@ export async function addSegmentMembers(
     // Asked again: a contact that a concurrent request makes at this moment is not among those that are made here.
     const known = await found()
     const ids = known.map((contact) => contact.id)
-    const { entered } = await move(tx, addMembers, segment, ids)
+    const { entered } = await moveOnList(tx, segment, ids, true)
     const created = made.filter(({ outcome }) => outcome === 'created').length
     return { added: entered, created, notFound: missingFrom(addresses, known) }
   })
@@ -72,7 +83,7 @@ export async function removeSegmentMembers(
     const segment = await lockedList(tx, id)
     const known = await tx.sql(contactsByEmail, [projectIdOf(tx), addresses])
     const ids = known.map((contact) => contact.id)
-    const { departed } = await move(tx, removeMembers, segment, ids)
+    const { departed } = await moveOnList(tx, segment, ids, false)
     return { removed: departed, notFound: missingFrom(addresses, known) }
   })
 }

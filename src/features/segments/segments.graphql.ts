@@ -3,9 +3,11 @@ import { builder } from '../../graphql/builder.ts'
 import { offsetPageOf, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, patch, post, remove } from '../../graphql/rest-route.ts'
 import { defineEnum, inputFromZod } from '../../graphql/zod-input.ts'
+import { isJsonObject } from '../../lib/json.ts'
 import { Contact } from '../contacts/contacts.graphql.ts'
-import { type ComputeResult, computeSegment } from './compute.ts'
-import { countMembers } from './refresh-segments.ts'
+import { type ComputeResult, computeSegment } from './compute-segment.ts'
+import { getSegment, listSegments } from './find-segment.ts'
+import { type RefreshResult, refreshSegment } from './member-count.ts'
 import {
   type AddedMembers,
   addMembersInput,
@@ -19,8 +21,6 @@ import {
   createSegment,
   createSegmentInput,
   deleteSegment,
-  getSegment,
-  listSegments,
   updateSegment,
   updateSegmentInput,
 } from './segments.ts'
@@ -39,6 +39,9 @@ export const Segment = builder.prismaObject('Segment', {
     id: t.exposeID('id'),
     projectId: t.exposeID('projectId'),
     name: t.exposeString('name'),
+    slug: t.exposeString('slug', {
+      description: 'Made from the name at creation; part of the names of entry and exit events.',
+    }),
     description: t.exposeString('description', { nullable: true }),
     type: t.expose('type', { type: SegmentType }),
     condition: t.field({
@@ -58,6 +61,12 @@ export const Segment = builder.prismaObject('Segment', {
 })
 
 const TAG = 'Segments'
+const RUNNING =
+  '`completed`, or `running` (202) when it goes on in the background: the other fields are null then.'
+const ACCEPTED = {
+  status: 202,
+  applies: (data: unknown) => isJsonObject(data) && data.status === 'running',
+}
 const id = { required: true } as const
 
 builder.queryField('segments', (t) =>
@@ -97,7 +106,7 @@ builder.mutationField('createSegment', (t) =>
     description: 'Makes a segment.',
     type: Segment,
     access: 'secretKey',
-    rest: create('/segments', TAG, { shortErrorFor: ['condition'] }),
+    rest: create('/segments', TAG, { shortErrorFor: ['condition'], errors: ['CONFLICT'] }),
     args: { input: t.arg({ type: inputFromZod('CreateSegmentInput', createSegmentInput), required: true }) },
     resolve: (_root, { input }, ctx) => createSegment(ctx, input),
   }),
@@ -108,7 +117,10 @@ builder.mutationField('updateSegment', (t) =>
     description: 'Changes a segment. Members of a tracked one follow a new condition in the background.',
     type: Segment,
     access: 'secretKey',
-    rest: patch('/segments/:id', TAG, { shortErrorFor: ['condition'], errors: ['SEGMENT_NOT_FOUND'] }),
+    rest: patch('/segments/:id', TAG, {
+      shortErrorFor: ['condition'],
+      errors: ['SEGMENT_NOT_FOUND', 'CONFLICT'],
+    }),
     args: {
       id: t.arg.id(id),
       input: t.arg({ type: inputFromZod('UpdateSegmentInput', updateSegmentInput), required: true }),
@@ -179,26 +191,34 @@ builder.mutationField('removeSegmentMembers', (t) =>
 const ComputedSegment = builder.objectRef<ComputeResult>('ComputedSegment').implement({
   description: 'What came of looking at all contacts.',
   fields: (t) => ({
-    added: t.exposeInt('added'),
-    removed: t.exposeInt('removed'),
-    total: t.exposeInt('total', { description: 'Members now.' }),
+    added: t.exposeInt('added', { nullable: true }),
+    removed: t.exposeInt('removed', { nullable: true }),
+    total: t.exposeInt('total', { nullable: true, description: 'Members now.' }),
+    status: t.exposeString('status', { description: RUNNING }),
   }),
 })
 
 builder.mutationField('computeSegment', (t) =>
   t.field({
-    description: 'Brings the members of a tracked DYNAMIC segment in line with its condition at once.',
+    description:
+      'Brings the members of a tracked DYNAMIC segment in line with its condition at once; what takes longer than 5 seconds goes on in the background.',
     type: ComputedSegment,
     access: 'secretKey',
-    rest: post('/segments/:id/compute', TAG, { errors: ['BAD_REQUEST', 'SEGMENT_NOT_FOUND'] }),
+    rest: post('/segments/:id/compute', TAG, {
+      errors: ['BAD_REQUEST', 'SEGMENT_NOT_FOUND'],
+      otherStatus: ACCEPTED,
+    }),
     args: { id: t.arg.id(id) },
     resolve: (_root, { id }, ctx) => computeSegment(ctx, id),
   }),
 )
 
-const RefreshedSegment = builder.objectRef<{ memberCount: number }>('RefreshedSegment').implement({
+const RefreshedSegment = builder.objectRef<RefreshResult>('RefreshedSegment').implement({
   description: 'The number of members.',
-  fields: (t) => ({ memberCount: t.exposeInt('memberCount') }),
+  fields: (t) => ({
+    memberCount: t.exposeInt('memberCount', { nullable: true }),
+    status: t.exposeString('status', { description: RUNNING }),
+  }),
 })
 
 builder.mutationField('refreshSegment', (t) =>
@@ -206,8 +226,8 @@ builder.mutationField('refreshSegment', (t) =>
     description: 'Counts the members of a segment now; records no events and changes no memberships.',
     type: RefreshedSegment,
     access: 'secretKey',
-    rest: post('/segments/:id/refresh', TAG, { errors: ['SEGMENT_NOT_FOUND'] }),
+    rest: post('/segments/:id/refresh', TAG, { errors: ['SEGMENT_NOT_FOUND'], otherStatus: ACCEPTED }),
     args: { id: t.arg.id(id) },
-    resolve: async (_root, { id }, ctx) => countMembers(ctx, await getSegment(ctx, id)),
+    resolve: (_root, { id }, ctx) => refreshSegment(ctx, id),
   }),
 )

@@ -9,6 +9,3 @@ export const slugOf = (name: string): string =>
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')
     .replace(/[\s-]+/g, '-')
     .replace(/^-|-$/g, '') || 'segment'
-
-export const entryEvent = (slug: string): string => `segment.${slug}.entry`
-export const exitEvent = (slug: string): string => `segment.${slug}.exit`

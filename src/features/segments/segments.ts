@@ -1,20 +1,24 @@
 import { z } from 'zod'
 import { loadAudience } from '../../audience/load.ts'
 import { parseTree } from '../../audience/parse.ts'
-import { toJson } from '../../audience/tree.rules.ts'
-import { audienceUsage, isUsed } from '../../audience/usage.ts'
+import { referencesOf } from '../../audience/references.rules.ts'
+import { type FilterTree, toJson } from '../../audience/tree.rules.ts'
+import { interestsIn, isUsed, keepInterests, lockInterests, usageOf } from '../../changes/interests.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { isDatabaseUnavailable, violates } from '../../db/sql.ts'
+import { violates } from '../../db/sql.ts'
 import { conflict, fieldError, notFound } from '../../errors.ts'
-import type { Prisma, Segment } from '../../generated/prisma/client.ts'
+import type { Segment } from '../../generated/prisma/client.ts'
 import { clearable, json, line, optional } from '../../lib/fields.ts'
 import { given } from '../../lib/given.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { isJsonObject } from '../../lib/json.ts'
-import { lockConditions, lockSegment, lockWithDependents, recomputeDependents } from './membership.sql.ts'
-import { segmentNotFound } from './membership.ts'
-import { countMembers } from './refresh-segments.ts'
+import { askForChecks, removeLater } from '../memberships/compute.ts'
+import { keepStored, movementEvents } from '../memberships/membership.ts'
+import { startWindows } from '../memberships/windows.ts'
+import { getSegment, lockedSegment } from './find-segment.ts'
+import { countMembers } from './member-count.ts'
 import { slugOf } from './segments.rules.ts'
+import { lockWithDependents, noteListening, reviseSegments } from './segments.sql.ts'
 
 const MAX_NAME = 100
 const MAX_DESCRIPTION = 500
@@ -54,18 +58,27 @@ export const updateSegmentInput = z
   })
   .meta({ description: 'What changes of a segment.', examples: [{ name: 'Pro and team customers' }] })
 
-/** The condition in the form that is stored. `self` is the segment that it belongs to, if there is one already. */
-async function readCondition(
-  ctx: Ctx,
-  condition: unknown,
-  self: string | null,
-): Promise<Prisma.InputJsonValue> {
+/** The condition, checked. `self` is the segment that it belongs to, if there is one already. */
+async function readCondition(ctx: Ctx, condition: unknown, self: string | null): Promise<FilterTree> {
   if (!isJsonObject(condition)) {
     throw fieldError('condition', 'required', 'is required: a DYNAMIC segment has a filter tree')
   }
   const tree = parseTree(condition, 'condition')
   await loadAudience(ctx, tree, 'condition', self)
-  return toJson(tree)
+  return tree
+}
+
+/** A slug that no other segment of the project has: `vip`, `vip-2`. The project's interests are locked. */
+async function freeSlug(tx: Ctx, name: string): Promise<string> {
+  const slug = slugOf(name)
+  const where = { projectId: projectIdOf(tx), slug: { startsWith: slug } }
+  const taken = new Set(
+    (await tx.db.segment.findMany({ where, select: { slug: true } })).map((one) => one.slug),
+  )
+  for (let number = 1; ; number += 1) {
+    const candidate = number === 1 ? slug : `${slug}-${number}`
+    if (!taken.has(candidate)) return candidate
+  }
 }
 
 export async function createSegment(
@@ -80,64 +93,51 @@ export async function createSegment(
 ): Promise<Segment> {
   const projectId = projectIdOf(ctx)
   const segment = await ctx.atomically(async (tx) => {
-    await tx.sql(lockConditions, [projectId])
-    const stored = type === 'DYNAMIC' ? await readCondition(tx, condition, null) : undefined
+    await lockInterests(tx)
+    const tree = type === 'DYNAMIC' ? await readCondition(tx, condition, null) : undefined
     const now = tx.now()
-    return tx.db.segment.create({
+    const created = await tx.db.segment.create({
       data: {
-        ...{ projectId, id: newId(now), name, slug: slugOf(name), description: description ?? null, type },
         ...{
-          trackMembership,
-          createdAt: now,
-          updatedAt: now,
-          ...(stored !== undefined && { condition: stored }),
+          projectId,
+          id: newId(now),
+          name,
+          slug: await freeSlug(tx, name),
+          description: description ?? null,
         },
+        ...{ type, trackMembership, passAsked: trackMembership ? 1 : 0, createdAt: now, updatedAt: now },
+        ...(tree && { condition: toJson(tree) }),
       },
     })
+    await keepCondition(tx, created.id, tree)
+    if (trackMembership) {
+      await tx.sql(noteListening, [projectId, created.id, tx.services.clockShift()])
+      await startWindows(tx, created.id)
+    }
+    return created
   })
   return counted(ctx, segment)
 }
 
+/** Keeps what a condition refers to, and has the segment looked at. */
+async function keepCondition(tx: Ctx, id: string, tree: FilterTree | undefined): Promise<void> {
+  if (tree) await keepInterests(tx, { consumer: 'SEGMENT', id }, interestsIn(referencesOf(tree)))
+  await askForChecks(tx)
+}
+
 /**
- * The segment with its number of members, as far as they are not stored: a new tracked or STATIC one has none.
- * The segment is committed by now, so a count that takes too long must not look as if it were not; it is
- * counted in the background then.
+ * The segment with its number of members, as far as they are not stored. The segment is committed by now, so a count
+ * that takes too long must not look as if it were not; it is counted in the background then.
  */
 async function counted(ctx: Ctx, segment: Segment): Promise<Segment> {
   if (segment.type === 'STATIC' || segment.trackMembership) return segment
-  try {
-    return await countMembers(ctx, segment)
-  } catch (error) {
-    if (!isDatabaseUnavailable(error)) throw error
-    ctx.log.warn({ err: error, requestId: ctx.requestId, segmentId: segment.id }, 'a segment was not counted')
-    return segment
-  }
-}
-
-/** All segments, the newest first. */
-export const listSegments = (ctx: Ctx): Promise<Segment[]> =>
-  ctx.db.segment.findMany({ where: { projectId: projectIdOf(ctx) }, orderBy: { id: 'desc' } })
-
-export async function getSegment(ctx: Ctx, id: string): Promise<Segment> {
-  const projectId = projectIdOf(ctx)
-  if (!isId(id)) throw notFound('The segment')
-  const segment = await ctx.db.segment.findUnique({ where: { projectId_id: { projectId, id } } })
-  if (!segment) throw segmentNotFound()
-  return segment
-}
-
-/** The segment as it is now, which nobody else changes until the transaction ends. */
-export async function lockedSegment(tx: Ctx, id: string): Promise<Segment> {
-  if (!isId(id)) throw notFound('The segment')
-  const [locked] = await tx.sql(lockSegment, [projectIdOf(tx), id])
-  if (!locked) throw segmentNotFound()
-  // A statement of its own: it sees what was committed while that one waited.
-  return getSegment(tx, id)
+  const memberCount = await countMembers(ctx, segment)
+  return memberCount === null ? segment : { ...segment, memberCount }
 }
 
 /**
- * Changes what is given. Members of a tracked segment follow a new condition in the background, or with
- * `computeSegment` at once; one that is no longer tracked forgets them.
+ * Changes what is given. Members of a tracked segment follow a new condition in the background; those of one that is
+ * tracked no more leave it.
  */
 export async function updateSegment(
   ctx: Ctx,
@@ -147,28 +147,43 @@ export async function updateSegment(
   const projectId = projectIdOf(ctx)
   if (!isId(id)) throw notFound('The segment')
   const { segment, isOutdated } = await ctx.atomically(async (tx) => {
-    await tx.sql(lockConditions, [projectId])
-    await tx.sql(lockWithDependents, [projectId, id])
+    await lockInterests(tx)
+    const locked = await tx.sql(lockWithDependents, [projectId, id])
     const known = await getSegment(tx, id)
     const isDynamic = known.type === 'DYNAMIC'
     const changed = isDynamic && condition !== undefined
-    const stored = changed ? await readCondition(tx, condition, known.id) : undefined
-    if (changed) await tx.sql(recomputeDependents, [projectId])
+    const tree = changed ? await readCondition(tx, condition, known.id) : undefined
     const switched = isDynamic && trackMembership !== undefined && trackMembership !== known.trackMembership
-    const isOutdated = changed || switched
-    const updated = await tx.db.segment.update({
-      where: { projectId_id: { projectId, id } },
+    const where = { projectId_id: { projectId, id } }
+    await tx.db.segment.update({
+      where,
       data: {
-        ...given({ name, slug: name && slugOf(name), description, condition: stored, trackMembership }),
-        ...(isOutdated && { computedAt: null }),
+        ...given({ name, description, condition: tree && toJson(tree), trackMembership }),
+        // Members that have not left yet since it was tracked before stay: they have not missed anything.
+        ...(switched && { computedAt: null }),
         updatedAt: tx.now(),
       },
     })
-    const forgets = switched && !trackMembership
-    if (forgets) await tx.db.segmentMember.deleteMany({ where: { projectId, segmentId: id } })
-    return { segment: updated, isOutdated }
+    const isOutdated = changed || switched
+    const revised = locked.filter((one) => changed || one.id === known.id).map((one) => one.id)
+    if (isOutdated) {
+      await tx.sql(reviseSegments, [projectId, revised, tx.services.clockShift()])
+      await keepCondition(tx, known.id, tree ?? parseTree(known.condition, 'condition'))
+    }
+    if (switched && trackMembership) {
+      await startWindows(tx, id)
+      await keepStored(tx, id)
+    }
+    return { segment: await getSegment(tx, id), isOutdated }
   })
   return isOutdated ? counted(ctx, segment) : segment
+}
+
+/** Whether others refer to the segment, or to the events of its entries and exits. */
+async function isInUse(tx: Ctx, { id, slug }: Segment): Promise<boolean> {
+  const events = await usageOf(tx, 'EVENT', ...movementEvents(slug))
+  const usedInSegments = events.usedInSegments.filter((one) => one.id !== id)
+  return isUsed({ ...events, usedInSegments }) || isUsed(await usageOf(tx, 'SEGMENT', id))
 }
 
 /** Throws CONFLICT while a segment, a workflow or a campaign that is not yet sent or cancelled uses it. */
@@ -176,16 +191,17 @@ export async function deleteSegment(ctx: Ctx, id: string): Promise<void> {
   const projectId = projectIdOf(ctx)
   try {
     await ctx.atomically(async (tx) => {
-      await tx.sql(lockConditions, [projectId])
-      await lockedSegment(tx, id)
-      const usage = await audienceUsage(tx, ({ segments }) => segments.includes(id.toLowerCase()))
-      if (isUsed(usage)) throw inUse()
+      await lockInterests(tx)
+      const segment = await lockedSegment(tx, id)
+      if (await isInUse(tx, segment)) throw inUse()
       // Campaigns that are over keep their record without it.
       await tx.db.campaign.updateMany({
         where: { projectId, segmentId: id, status: { in: ['SENT', 'CANCELLED'] } },
         data: { segmentId: null },
       })
+      await keepInterests(tx, { consumer: 'SEGMENT', id }, [])
       await tx.db.segment.deleteMany({ where: { projectId, id } })
+      await removeLater(tx, id)
     })
   } catch (error) {
     throw violates(error, 'campaigns_project_id_segment_id_fkey') ? inUse() : error

@@ -125,7 +125,7 @@ scenario('POST /contacts/bulk-delete', start, (test) => {
     const { id } = await newContact(service, { email: 'ada@example.org' }, project)
     const csv = 'email,subscribed\nADA@example.org,perhaps\nnobody,yes\n'
     const job = jobIdOf(await postImport(service, csv, project))
-    await work(service, job, project)
+    await work(service, project)
     await bulkChanged(service, 'bulk-delete', { contactIds: [id] }, project)
     const { body } = await getJob(service, 'import', job, project)
     assert.equal(
@@ -146,7 +146,7 @@ for (const action of ACTIONS) {
       assert.match(shortError(await post({ contactIds })), /^contactIds: /)
       assert.match(shortError(await post({ contactIds: [] })), /^contactIds: /)
       const jobId = jobIdOf(await post({ contactIds: contactIds.slice(1) }))
-      await work(service, jobId)
+      await work(service)
       const { result } = (await getJob(service, 'bulk', jobId)).body
       assert.equal([result.totalRequested, result.failureCount, result.errors.length], [1_000, 1_000, 100])
     })
@@ -230,7 +230,7 @@ scenario('Bulk jobs', start, (test) => {
     const { id } = await newContact(service)
     const input = { contactIds: [id, 'x'] }
     const { jobId } = await graphqlValue(service, QUEUE, { input })
-    await work(service, jobId)
+    await work(service)
     assert.equal(await graphqlValue(service, JOB, { id: jobId }), (await getJob(service, 'bulk', jobId)).body)
     const refused = await service.graphql(QUEUE, { input: {} }, { key: service.project.secret })
     assertGraphQLRefused(refused, 422, 'VALIDATION_ERROR')
@@ -242,7 +242,7 @@ scenario('Bulk jobs', start, (test) => {
     const { body } = await service.graphql(CANCEL, { id }, { key: project.secret })
     const { __typename, state, failedReason } = body.data.cancelContactJob
     assert.equal([__typename, state, failedReason], ['BulkJob', 'failed', 'Cancelled.'])
-    await work(service, id, project)
+    await work(service, project)
     assert.is(Object.keys(await contactsOf(service, project)).length, 1)
     assert.equal((await keptInput(service, id)).request, {})
   })

@@ -1,10 +1,12 @@
 import * as assert from 'uvu/assert'
 import {
+  type CellType,
   type Columns,
+  cellValue,
   type ImportRow,
   readHeader,
   readRecord,
-  typed,
+  typeWith,
 } from '../../../src/features/contacts/csv.rules.ts'
 import { nothingShared, scenario } from '../../support/scenario.ts'
 
@@ -21,7 +23,16 @@ function refused(header: string[]): string {
   return columns
 }
 
-const read = (header: string[], record: string[]): ImportRow | string => readRecord(record, columnsOf(header))
+/** The type of a column with these cells. */
+const typeOf = (cells: string[]): CellType =>
+  cells.reduce<CellType | null>((type, cell) => typeWith(type, cell), null) ?? 'text'
+
+/** As the only row of its file. */
+function read(header: string[], record: string[]): ImportRow | string {
+  const columns = columnsOf(header)
+  const types = columns.data.map(({ index }) => typeOf([(record[index] ?? '').trim()]))
+  return readRecord(record, columns, types)
+}
 
 /** What a record below these columns would store. */
 function setOf(header: string[], record: string[]): ImportRow['set'] {
@@ -127,7 +138,7 @@ scenario('The cell of a CSV file', nothingShared, (test) => {
     ['FALSE', false],
   ] as const) {
     test(`is typed: ${cell}`, () => {
-      assert.is(typed(cell), value)
+      assert.is(cellValue(cell, typeOf([cell])), value)
     })
   }
 
@@ -152,7 +163,7 @@ scenario('The cell of a CSV file', nothingShared, (test) => {
     ...['yes', 'no', 'null', 'undefined', '2026-03-04', '{"a":1}', '[1]', 'truefalse'],
   ]) {
     test(`stays text: ${cell}`, () => {
-      assert.is(typed(cell), cell)
+      assert.is(cellValue(cell, typeOf([cell])), cell)
     })
   }
 
@@ -182,6 +193,33 @@ scenario('The cell of a CSV file', nothingShared, (test) => {
       ['constructor', 2],
     ])
     assert.is(Object.getPrototypeOf(set), Object.prototype)
+  })
+})
+
+scenario('The column of a CSV file', nothingShared, (test) => {
+  for (const [type, cells] of [
+    ['text', []],
+    ['text', ['', '']],
+    ['number', ['1', '', '2.5']],
+    ['text', ['90210', '01234']],
+    ['text', ['01234', '90210']],
+    ['text', ['1', 'x', '2']],
+    ['boolean', ['true', '', 'FALSE']],
+    ['text', ['true', 'no']],
+    ['text', ['true', '1']],
+    ['text', ['1', 'true']],
+  ] as const) {
+    test(`with the cells ${JSON.stringify(cells)} is ${type}`, () => {
+      assert.is(typeOf([...cells]), type)
+    })
+  }
+
+  test('is that of a field although it is named as filters name it', () => {
+    assert.equal(
+      columnsOf(['email', 'data.plan', 'data.', 'data.a.b', 'Data.x', 'data.id']).data.map(({ key }) => key),
+      ['plan', 'data.', 'a.b', 'Data.x'],
+    )
+    assert.match(refused(['email', 'plan', 'data.plan']), /two columns "plan"/)
   })
 })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
+import { type CsvRecord, csvRecords, type Place } from '../../../src/features/contacts/csv.ts'
 import { nothingShared, scenario } from '../../support/scenario.ts'
 import { bytesOf, type Dialect, encoded, parsed, tableOf, WINDOWS_1252, written } from './csv-support.ts'
 
@@ -53,6 +54,8 @@ scenario('The dialect of a CSV file', nothingShared, (test) => {
     ['sep=, and CR', 'sep=,\remail,name\ra,b'],
     ['SEP= in capitals, and a tab', 'SEP=\t\nemail\tname\na\tb'],
     ['blanks around quotes', 'email, "name"\na, "b"\n'],
+    ['blanks after quotes', '"email" ,"name"\t\n"a" ,"b"  '],
+    ['blanks after quotes, and tabs', '"email" \t"name" \r\n "a" \t"b"'],
     ['empty lines before the header', '\n\r\n  \nemail,name\na,b'],
     ['quotes everywhere', '"email","name"\n"a","b"\n'],
   ] as const) {
@@ -86,6 +89,22 @@ scenario('The dialect of a CSV file', nothingShared, (test) => {
       ['a', 'x "y", z'],
       ['b', 'one\r\ntwo\nthree'],
       ['c', ''],
+    ])
+  })
+
+  test('may have blanks around cells with quotes, delimiters and line breaks', async () => {
+    assert.equal(await tableOf('email,name\n "a,b" , "x ""y""" \n"c\nd" ,"""" \n'), [
+      ['email', 'name'],
+      ['a,b', 'x "y"'],
+      ['c\nd', '"'],
+    ])
+  })
+
+  test('may have quotes and blanks that are the text itself', async () => {
+    assert.equal(await tableOf('email,name\n"""a"" ","b" c" \nx"y" ,d\n'), [
+      ['email', 'name'],
+      ['"a" ', '"b" c" '],
+      ['x"y" ', 'd'],
     ])
   })
 
@@ -197,6 +216,12 @@ const isAmbiguous = (text: string, encoding: string) =>
   new TextDecoder().decode(encoded(text, encoding)) !== text &&
   !new TextDecoder().decode(encoded(text, encoding)).includes('\uFFFD')
 
+async function recordsOf(text: string, from?: Place): Promise<CsvRecord[]> {
+  const records: CsvRecord[] = []
+  for await (const more of csvRecords(text, from)) records.push(...more)
+  return records
+}
+
 scenario('Any table', nothingShared, (test) => {
   test('written in any dialect and encoding comes back as it was', async () => {
     let compared = 0
@@ -224,5 +249,22 @@ scenario('Any table', nothingShared, (test) => {
     }
     await fc.assert(fc.asyncProperty(file, run), { numRuns: 1_500 })
     assert.ok(compared >= 1_500)
+  })
+
+  test('is read on from the end of each of its records', async () => {
+    let places = 0
+    const run = async ({ table, dialect }: { table: string[][]; dialect: Dialect }) => {
+      const text = written(table, dialect)
+      const all = await recordsOf(text)
+      for (const [index, { end }] of all.entries()) {
+        const rest = await recordsOf(text, end)
+        assert.equal(rest, all.slice(index + 1))
+        places += 1
+      }
+    }
+    await fc.assert(fc.asyncProperty(fc.record({ table: tableArbitrary(anyText), dialect }), run), {
+      numRuns: 300,
+    })
+    assert.ok(places > 300)
   })
 })

@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { eraseContacts, eraseTracesOfProject } from '../../../src/features/contacts/erase-contacts.ts'
+import { eraseContacts } from '../../../src/features/contacts/erase-contacts.ts'
+import { eraseTracesOfContacts } from '../../../src/features/contacts/erase-traces.job.ts'
 import { MINUTE } from '../../support/clock.ts'
 import { dump, rowsWith, tablesOf } from '../../support/dump.ts'
 import { startMailSink } from '../../support/mail-sink.ts'
 import { attempted, pass, sendMail } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Service, startService, until } from '../../support/service.ts'
+import { type Project, type Service, startService, until } from '../../support/service.ts'
+import { turnOf, workThrough } from '../../support/work.ts'
 import { sendBody } from '../emails/send-support.ts'
 import { callContacts, contactOf, createContact, newContact } from './contact-support.ts'
-import { keyOf, leaveTraces, person, send, sendOf, textsOf, track } from './erase-support.ts'
+import { addEvents, keyOf, leaveTraces, person, send, sendOf, textsOf, track } from './erase-support.ts'
 
-/** What the job does, at once. */
-const eraseTraces = (service: Service) => eraseTracesOfProject(service.ctx(service.project.id))
+/** What the background does, at once. */
+const eraseTraces = (service: Service) => workThrough(service, eraseTracesOfContacts)
 
 const remove = async (service: Service, id: string, project = service.project) => {
   const { status, text } = await callContacts(service, 'DELETE', `/${id}`, undefined, project)
@@ -90,7 +92,7 @@ scenario(
       await eraseTraces(service)
       const rows = await dump(service)
       assert.equal(rowsWith(rows, [of.email]), [])
-      assert.is(rowsWith(rows, [theirs.email]).length, 2, 'the email and its content')
+      assert.is(rowsWith(rows, [theirs.email]).length, 3, 'the email, its content and its place in the queue')
       assert.equal(tablesOf(rowsWith(rows, [of.file])), ['public.email_attachments'])
       assertRefused(await send(service, of, service.project, more), 409, 'IDEMPOTENCY_KEY_REUSED')
       await remove(service, theirs.contact.id)
@@ -123,7 +125,7 @@ scenario(
       const mail = await sendMail(service, of.email, sendOf(of, { to: of.email }))
       await eraseTraces(service)
       const rows = await dump(service)
-      assert.is(rowsWith(rows, [mail]).length, 2)
+      assert.is(rowsWith(rows, [mail]).length, 3)
       assert.is(rowsWith(rows, [of.file]).length, 1)
       assert.is((await contactOf(service, again.body.id)).email, of.email)
     })
@@ -139,7 +141,7 @@ scenario(
       assert.equal(tablesOf(rowsWith(await dump(service), [email])), ['public.suppressions'])
     })
 
-    test('is forgotten although the job that waited was taken up before the deletion was committed', async (service) => {
+    test('is forgotten although traces were removed just before the deletion was committed', async (service) => {
       const [first, second] = [person(), person()]
       const ids = [await leaveTraces(service, first), await leaveTraces(service, second)]
       await remove(service, ids[0] ?? '')
@@ -151,17 +153,11 @@ scenario(
         await committing
       })
       await waiting
-      const [jobs] = await service.sql(
-        `select count(*)::int from pgboss.job where name = 'contacts.erase-traces' and data ->> 'projectId' = $1`,
-        [service.project.id],
-      )
-      assert.is(jobs?.count, 1, 'one job for both')
-      const job = eraseTraces(service)
-      await until('the job waits for the deletion', async () => {
-        const locks = await service.sql("select from pg_locks where locktype = 'advisory' and not granted")
-        return locks.length === 1
-      }).finally(commit)
-      await Promise.all([deletion, job])
+      await eraseTraces(service)
+      commit()
+      await deletion
+      assert.equal(await eraseTracesOfContacts.pending(service.ctx()), [service.project.id])
+      await eraseTraces(service)
       assert.equal(rowsWith(await dump(service), [...textsOf(first), ...textsOf(second)]), [])
     })
 
@@ -181,8 +177,10 @@ scenario(
        select $1, gen_random_uuid(), 0, 'a.txt', 'text/plain', 'attachment', $2 from generate_series(1, 2500)`,
         [project.id, Buffer.from(of.file)],
       )
+      await addMail(service, project, id)
+      assert.is((await emailsWith(service, id)).length, 2_500)
       await remove(service, id, project)
-      await eraseTracesOfProject(service.ctx(project.id))
+      await eraseTraces(service)
       assert.equal(rowsWith(await dump(service), textsOf(of)), [])
       const [kept] = await service.sql(
         'select count(*)::int as keys, count(response)::int as answers from idempotency_keys where project_id = $1',
@@ -190,8 +188,110 @@ scenario(
       )
       assert.equal(kept, { keys: 2500, answers: 0 })
     })
+
+    test('is forgotten although others are deleted all the time', async (service) => {
+      const project = await service.newProject()
+      const of = person()
+      const { id } = await newContact(service, { email: of.email }, project)
+      const answer = JSON.stringify({ emails: [{ contact: { id, email: of.email } }] })
+      await service.sql(
+        `insert into idempotency_keys (project_id, key, holder, request, status_code, response, created_at)
+       select $1, 'key ' || n, gen_random_uuid(), 'POST /v1/send', 200, $2, now() from generate_series(1, 4500) n`,
+        [project.id, answer],
+      )
+      await remove(service, id, project)
+      const step = () =>
+        eraseTracesOfContacts.slice(service.ctx(project.id), turnOf(project.id, { hasTime: () => false }))
+      for (let round = 0; round < 6; round += 1) {
+        const { id: other } = await newContact(service, {}, project)
+        await remove(service, other, project)
+        await step()
+      }
+      assert.equal(rowsWith(await dump(service), [of.email]), [])
+      await eraseTraces(service)
+      assert.equal(await service.sql('select from contact_erasures where project_id = $1', [project.id]), [])
+    })
+
+    test('loses mail that was queued for it while its traces were removed', async (service) => {
+      const project = await service.newProject()
+      const of = person()
+      const id = await leaveTraces(service, of, project)
+      await addEvents(service, project, id, 1_500)
+      await remove(service, id, project)
+      await service.sql(
+        `insert into deliveries (project_id, email_id, priority, size, due_at)
+         select project_id, id, 0, 100, now() from emails where contact_id = $1`,
+        [id],
+      )
+      await eraseTraces(service)
+      const rest = `select from deliveries d where d.project_id = $1 and not exists (
+        select from emails e where e.project_id = d.project_id and e.id = d.email_id)`
+      assert.equal(await service.sql(rest, [project.id]), [])
+    })
+
+    test('with more events than one commit takes is gone at once, its events soon', async (service) => {
+      const project = await service.newProject()
+      const of = person()
+      const id = await leaveTraces(service, of, project)
+      const other = await newContact(service, { email: 'other@example.org' }, project)
+      await addEvents(service, project, id, 4_500)
+      const get = (path: string) => callContacts(service, 'GET', path, undefined, project)
+      await remove(service, id, project)
+      assert.equal(await eraseTracesOfContacts.pending(service.ctx()), [project.id], 'most of it waits')
+      const [events] = await service.sql('select count(*)::int from events where contact_id = $1', [id])
+      assert.ok(events?.count >= 4_500)
+      assertRefused(await get(`/${id}`), 404, 'CONTACT_NOT_FOUND')
+      for (const [method, body] of [
+        ['PATCH', { data: { plan: 'pro' } }],
+        ['PATCH', { email: 'new@example.org' }],
+        ['DELETE', undefined],
+      ] as const) {
+        assertRefused(await callContacts(service, method, `/${id}`, body, project), 404, 'CONTACT_NOT_FOUND')
+      }
+      const { body: list } = await get('')
+      assert.equal([list.total, list.data.map((one: { id: string }) => one.id)], [1, [other.id]])
+      const filter = {
+        logic: 'AND',
+        groups: [{ filters: [{ field: 'subscribed', operator: 'equals', value: false }] }],
+      }
+      assert.equal((await get(`?subscribed=false`)).body.data, [])
+      const matching = 'query ($filter: JSONObject!) { contacts(filter: $filter) { total } }'
+      const { body: found } = await service.graphql(matching, { filter }, { key: project.secret })
+      assert.is(found.data.contacts.total, 0)
+      assert.equal(tablesOf(rowsWith(await dump(service), [of.email])), [
+        'public.emails',
+        'public.idempotency_keys',
+      ])
+      const again = await createContact(service, { email: of.email }, project)
+      assert.is(again.status, 201, 'the address is free')
+      await eraseTraces(service)
+      assert.equal(
+        tablesOf(rowsWith(await dump(service), textsOf(of))),
+        ['public.contacts'],
+        'the new contact',
+      )
+      assert.equal(await service.sql('select from events where contact_id = $1', [id]), [])
+      const counts = await service.sql(
+        'select name, count from event_names where project_id = $1 and count <> 0',
+        [project.id],
+      )
+      assert.equal(counts, [])
+    })
   },
 )
+
+/** An email to a contact for each file of the project. */
+const addMail = ({ sql }: Service, project: Project, contactId: string) =>
+  sql(
+    `insert into emails (project_id, id, contact_id, to_email, "from", subject, type, source_type, status, message_id,
+       attachment_set_id, created_at, updated_at)
+     select $1, gen_random_uuid(), $2, 'x', 'x', 'x', 'TRANSACTIONAL', 'TRANSACTIONAL', 'SENT', 'x', set_id, now(), now()
+     from email_attachments where project_id = $1`,
+    [project.id, contactId],
+  )
+
+const emailsWith = ({ sql }: Service, contactId: string) =>
+  sql('select id from emails where contact_id = $1', [contactId])
 
 scenario(
   'A contact that is deleted where a worker runs',

@@ -101,3 +101,11 @@ async function startWorkflow(
     [project.id, execution, workflow, contactId, JSON.stringify({ secret: of.secret, email: of.email })],
   )
 }
+
+/** Events of a contact, as if they had been tracked. */
+export const addEvents = ({ sql }: Service, project: Project, contactId: string, count: number) =>
+  sql(
+    `insert into events (project_id, id, contact_id, name, created_at)
+     select $1, gen_random_uuid(), $2, 'seen', now() from generate_series(1, $3::int)`,
+    [project.id, contactId, count],
+  )

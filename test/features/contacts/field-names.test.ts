@@ -1,6 +1,8 @@
 import * as assert from 'uvu/assert'
+import { deleteContactFields } from '../../../src/features/contacts/delete-fields.job.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Body, type Project, type Service, startService } from '../../support/service.ts'
+import { type Body, type Project, type Service, startService, until } from '../../support/service.ts'
+import { workThrough } from '../../support/work.ts'
 import { callContacts, newContact } from './contact-support.ts'
 import { imported } from './job-support.ts'
 
@@ -104,7 +106,12 @@ scenario('The record of field names', start, (test) => {
   test('forgets a field that is deleted, and learns it again', async (service) => {
     const project = await service.newProject()
     await newContact(service, { data: { plan: 'pro', n: 1 } }, project)
-    await callContacts(service, 'DELETE', '/fields/plan', undefined, project)
+    const deleting = callContacts(service, 'DELETE', '/fields/plan', undefined, project)
+    await until('the deletion is asked for', async () => {
+      return (await deleteContactFields.pending(service.ctx())).length > 0
+    })
+    await workThrough(service, deleteContactFields)
+    assert.equal((await deleting).body, { deletedFrom: 1 })
     assert.equal(await recorded(service, project), { n: 'number' })
     await newContact(service, { data: { plan: 7 } }, project)
     assert.equal(await recorded(service, project), { n: 'number', plan: 'number' })

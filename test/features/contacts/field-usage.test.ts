@@ -1,12 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { deleteContactFields } from '../../../src/features/contacts/delete-fields.job.ts'
+import { noteInterests } from '../../support/interests.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Answer, type Body, type Project, type Service, startService } from '../../support/service.ts'
+import {
+  type Answer,
+  type Body,
+  type Project,
+  type Service,
+  startService,
+  until,
+} from '../../support/service.ts'
+import { workThrough } from '../../support/work.ts'
 import { callContacts, contactOf, graphqlValue, newContact } from './contact-support.ts'
-import { imported } from './job-support.ts'
+import { getJob, imported, jobIdOf, postImport } from './job-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+/** With a worker, which deletes fields. */
+const start = () => startService()
 
 const filterOn = (field: string) => ({ field, operator: 'exists' })
 const treeOn = (field: string) => ({ logic: 'AND', groups: [{ filters: [filterOn(field)] }] })
@@ -19,49 +30,52 @@ const deepTreeOn = (field: string) => ({
   ],
 })
 
-async function newSegment({ sql }: Service, project: Project, condition: unknown): Promise<string> {
+async function newSegment(service: Service, project: Project, condition: unknown): Promise<string> {
   const id = randomUUID()
-  await sql(
+  await service.sql(
     `insert into segments (project_id, id, name, slug, type, condition, created_at, updated_at)
      values ($1, $2, 'Segment', $3, 'DYNAMIC', $4, now(), now())`,
     [project.id, id, id, JSON.stringify(condition)],
   )
+  await noteInterests(service, project.id)
   return id
 }
 
 async function newCampaign(
-  { sql }: Service,
+  service: Service,
   project: Project,
   condition: unknown,
   status = 'DRAFT',
 ): Promise<string> {
   const id = randomUUID()
-  await sql(
+  await service.sql(
     `insert into campaigns (project_id, id, name, subject, body, "from", status, audience_type, audience_condition,
        created_at, updated_at)
      values ($1, $2, 'Campaign', 's', 'b', 'a@example.org', $3::campaign_status, 'FILTERED', $4, now(), now())`,
     [project.id, id, status, JSON.stringify(condition)],
   )
+  await noteInterests(service, project.id)
   return id
 }
 
 async function newWorkflow(
-  { sql }: Service,
+  service: Service,
   project: Project,
   type: string,
   config: unknown,
 ): Promise<string> {
   const id = randomUUID()
-  await sql(
+  await service.sql(
     `insert into workflows (project_id, id, name, enabled, created_at, updated_at)
      values ($1, $2, 'Workflow', false, now(), now())`,
     [project.id, id],
   )
-  await sql(
+  await service.sql(
     `insert into workflow_steps (project_id, id, workflow_id, type, name, config, created_at, updated_at)
      values ($1, $2, $3, $4::step_type, 'Step', $5, now(), now())`,
     [project.id, randomUUID(), id, type, JSON.stringify(config)],
   )
+  await noteInterests(service, project.id)
   return id
 }
 
@@ -196,6 +210,13 @@ scenario('GET /contacts/fields/:field/usage', start, (test) => {
   })
 })
 
+/** Makes every update of a contact take so many seconds. */
+async function slowUpdates({ sql }: Service, seconds: number): Promise<void> {
+  await sql(`create function slow() returns trigger language plpgsql as $$ begin
+    perform pg_sleep(${seconds}); return new; end $$`)
+  await sql('create trigger slow before update on contacts for each row execute function slow()')
+}
+
 scenario('DELETE /contacts/fields/:field', start, (test) => {
   test('takes the field from all contacts of the project, and nothing else', async (service) => {
     const [project, other] = [await service.newProject(), await service.newProject()]
@@ -230,10 +251,68 @@ scenario('DELETE /contacts/fields/:field', start, (test) => {
     })
   }
 
+  test('answers 202 when it takes long, and the same request again waits on', async () => {
+    const service = await startService({ ROLES: 'http' })
+    try {
+      const { project } = service
+      const { id } = await newContact(service, { data: { plan: 'pro', n: 1 } })
+      for (const field of ['plan', 'data.plan']) {
+        const { status, body } = await remove(service, field, project)
+        assert.equal([status, body], [202, { deletedFrom: null, status: 'running' }])
+      }
+      const condition = {
+        logic: 'AND',
+        groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value: 'pro' }] }],
+      }
+      const nameIt = () =>
+        service.call('POST', '/segments', {
+          key: project.secret,
+          body: { name: 'Pro', type: 'DYNAMIC', condition },
+        })
+      assertRefused(await nameIt(), 409, 'CONFLICT')
+      const later = await newContact(service, { data: { plan: 'new' } })
+      assert.equal(await deleteContactFields.pending(service.ctx()), [project.id])
+      await workThrough(service, deleteContactFields)
+      const [row] = await service.sql('select deleted_from, completed_at from contact_field_deletions')
+      assert.is(row?.deleted_from, 1)
+      assert.equal((await contactOf(service, id)).data, { n: 1 })
+      assert.equal((await contactOf(service, later.id)).data, { plan: 'new' }, 'made after the request')
+      assert.is((await nameIt()).status, 201)
+    } finally {
+      await service.stop()
+    }
+  })
+
+  test('takes smaller parts of contacts that take long', async () => {
+    const service = await startService({ ROLES: 'http' })
+    try {
+      const { project } = service
+      const lines = Array.from({ length: 40 }, (_, index) => `p${index}@example.org,x`)
+      await imported(service, `email,odd\n${lines.join('\n')}`, project)
+      // Of 40 in one statement it takes 8 s, of 5 no longer than a second.
+      await slowUpdates(service, 0.2)
+      const asked = remove(service, 'odd', project)
+      await until('the request has asked for it', async () => {
+        return (await deleteContactFields.pending(service.ctx())).length > 0
+      })
+      await workThrough(service, deleteContactFields)
+      const [row] = await service.sql('select deleted_from from contact_field_deletions')
+      assert.is(row?.deleted_from, 40)
+      await asked
+      const [left] = await service.sql(`select count(*)::int from contacts where data ? 'odd'`)
+      assert.is(left?.count, 0)
+    } finally {
+      await service.stop()
+    }
+  })
+
   test('goes through all of many contacts', async (service) => {
     const project = await service.newProject()
     const lines = Array.from({ length: 4_100 }, (_, index) => `p${index}@example.org,${index % 2 ? 'x' : ''}`)
-    await imported(service, `email,odd\n${lines.join('\n')}`, project)
+    const id = jobIdOf(await postImport(service, `email,odd\n${lines.join('\n')}`, project))
+    await until('the import to end', async () => {
+      return (await getJob(service, 'import', id, project)).body.state === 'completed'
+    })
     assert.equal((await remove(service, 'odd', project)).body, { deletedFrom: 2_050 })
   })
 

@@ -1,12 +1,14 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { createJob, getJob, runJob } from '../../../src/features/contacts/contact-jobs.ts'
+import { createJob, getJob } from '../../../src/features/contacts/contact-jobs.ts'
 import { runImport } from '../../../src/features/contacts/import.ts'
+import { runContactJobs } from '../../../src/features/contacts/run-contact-jobs.job.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService } from '../../support/service.ts'
+import { turnOf } from '../../support/work.ts'
 import { createContact } from './contact-support.ts'
 import { type Dialect, written } from './csv-support.ts'
-import { assertCounted, contactsOf, eventsOf, imported, raceForJob } from './job-support.ts'
+import { assertCounted, contactsOf, eventsOf, imported, work } from './job-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -68,7 +70,7 @@ scenario('Imports at the same time', start, (test) => {
     const lines = people(0, 2_600).map((n) => `p${n}@example.org,${n === 1_300 ? 'maybe' : ''},${n}`)
     const file = new TextEncoder().encode(`email,subscribed,n\n${lines.join('\n')}`)
     const id = await createJob(ctx, { type: 'IMPORT', file })
-    await raceForJob(() => runJob(ctx, id, runImport))
+    await Promise.all([1, 2, 3].map(() => work(service, project)))
     const job = await getJob(ctx, id)
     assert.equal([job.state, job.position, job.progress], ['completed', 2_600, 100])
     assert.equal(job.result, {
@@ -84,6 +86,26 @@ scenario('Imports at the same time', start, (test) => {
     assert.is(Object.keys(await contactsOf(service, project)).length, 2_599)
   })
 
+  test('that another worker goes on with are not ended by one that knows an old state', async (service) => {
+    const project = await service.newProject()
+    const ctx = service.ctx(project.id)
+    const lines = people(0, 1_700).map((n) => `p${n}@example.org,${n}`)
+    const file = new TextEncoder().encode(`email,n\n${lines.join('\n')}`)
+    const id = await createJob(ctx, { type: 'IMPORT', file })
+    const old = await getJob(ctx, id)
+    const noTime = turnOf(project.id, { hasTime: () => false })
+    assert.is(await runContactJobs.slice(ctx, noTime), 'more')
+    assert.is((await getJob(ctx, id)).position, 500)
+    assert.is(await runImport(ctx, old, () => false), 'more')
+    assert.is((await getJob(ctx, id)).position, 1_000)
+    await work(service, project)
+    const { state, result } = await getJob(ctx, id)
+    assert.equal(
+      [state, result],
+      ['completed', { totalRows: 1_700, created: 1_700, updated: 0, unchanged: 0, failed: 0, errors: [] }],
+    )
+  })
+
   test('go on where a failure has stopped them', async (service) => {
     const project = await service.newProject()
     const ctx = service.ctx(project.id)
@@ -96,12 +118,12 @@ scenario('Imports at the same time', start, (test) => {
       raise exception 'away' using errcode = '57P01'; end $$`)
     await service.sql(`create trigger away before update on contact_jobs for each row
       when (new.position = 1000 and old.position = 500) execute function away()`)
-    const failure = await runJob(ctx, id, runImport).catch((error: unknown) => error)
+    const failure = await work(service, project).catch((error: unknown) => error)
     assert.instance(failure, Error, 'the queue has to try again')
     assert.equal([(await getJob(ctx, id)).state, (await getJob(ctx, id)).position], ['active', 500])
     assert.is(Object.keys(await contactsOf(service, project)).length, 500)
     await service.sql('drop trigger away on contact_jobs')
-    await runJob(ctx, id, runImport)
+    await work(service, project)
     const { state, result } = await getJob(ctx, id)
     assert.equal(
       [state, result],
@@ -110,7 +132,7 @@ scenario('Imports at the same time', start, (test) => {
   })
 })
 
-const cell = fc.constantFrom('', '', 'x', 'pro', '7', '007', 'TRUE', '=1+1', ' y ', '1.50', 'é"')
+const cell = fc.constantFrom('', '', 'x', '7', '7', '007', 'TRUE', 'false', '=1+1', ' y ', '1.50', 'é"')
 const email = fc.constantFrom(
   'a@example.org',
   'b@example.org',
@@ -122,15 +144,21 @@ const email = fc.constantFrom(
 const subscribed = fc.constantFrom('', '', 'yes', 'no', 'perhaps')
 const rows = fc.array(fc.tuple(email, subscribed, cell, cell, cell), { minLength: 1, maxLength: 8 })
 
-const VALUES: Record<string, unknown> = { '7': 7, TRUE: true, '1.50': 1.5, ' y ': 'y' }
+const VALUES: Record<string, unknown> = { '7': 7, '1.50': 1.5, TRUE: true, false: false }
 const STATES: Record<string, boolean | undefined> = { yes: true, no: false }
 const COLUMNS = ['plan', 'id', 'a.b']
 
 /** The rows as so many calls of POST /contacts; how many of them were refused. */
 async function posted(service: Service, project: Project, table: string[][]): Promise<number> {
   let refused = 0
+  const isTyped = COLUMNS.map((_, index) => {
+    const types = table.map((cells) => cells[index + 2] ?? '').filter((text) => text !== '')
+    return new Set(types.map((text) => typeof VALUES[text])).size === 1
+  })
   for (const [address = '', state = '', ...cells] of table) {
-    const data = Object.fromEntries(cells.map((text, index) => [COLUMNS[index], VALUES[text] ?? text]))
+    const valueIn = (text: string, index: number) =>
+      (isTyped[index] ? VALUES[text] : undefined) ?? text.trim()
+    const data = Object.fromEntries(cells.map((text, index) => [COLUMNS[index], valueIn(text, index)]))
     const subscribed = state === 'perhaps' ? 'perhaps' : STATES[state]
     const { status } = await createContact(service, { email: address, subscribed, data }, project)
     if (status >= 400) refused += 1

@@ -30,7 +30,7 @@ scenario('Imported rows', start, (test) => {
     assert.equal(await contactsOf(service, project), {
       'ada@example.org': {
         subscribed: true,
-        data: { plan: 'pro', city: 'London', n: 1, age: 36, vip: true, note: '=1+1' },
+        data: { plan: 'pro', city: 'London', n: 1, age: '36', vip: 'TRUE', note: '=1+1' },
       },
       'grace@example.org': {
         subscribed: true,
@@ -38,6 +38,25 @@ scenario('Imported rows', start, (test) => {
       },
       'same@example.org': { subscribed: true, data: { plan: 'pro' } },
     })
+  })
+
+  test('have the types of their columns: ZIP codes are text when one of them is', async (service) => {
+    const project = await service.newProject()
+    const lines = Array.from(
+      { length: 1_200 },
+      (_, n) => `p${n}@example.org,${n === 1_100 ? '01234' : 90210},${n},`,
+    )
+    const { id } = await imported(
+      service,
+      `email,zip,data.n,x\n${lines.join('\n')}\nbad,,,\n"q@example.org" ,1,2,`,
+      project,
+    )
+    const contacts = await contactsOf(service, project)
+    assert.equal(contacts['p0@example.org'].data, { zip: '90210', n: 0 })
+    assert.equal(contacts['p1100@example.org'].data, { zip: '01234', n: 1_100 })
+    assert.equal(contacts['q@example.org'].data, { zip: '1', n: 2 })
+    const [row] = await service.sql('select survey from contact_jobs where id = $1', [id])
+    assert.is(row?.survey, null)
   })
 
   test('change the subscription, and events say so, but not of new contacts', async (service) => {

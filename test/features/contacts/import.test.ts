@@ -130,7 +130,7 @@ scenario('importContacts in GraphQL', start, (test) => {
   test('takes base64 and shows the same as REST', async (service) => {
     const file = Buffer.from('email,plan\nada@example.org,pro\nx,y\n').toString('base64')
     const { jobId } = await graphqlValue(service, IMPORT, { input: { file } })
-    await work(service, jobId)
+    await work(service)
     const { body } = await getJob(service, 'import', jobId)
     assert.equal(await graphqlValue(service, JOB, { id: jobId }), body)
     assert.equal(body.result.errors, [{ row: 3, email: 'x', error: 'The email is not an email address.' }])
@@ -178,7 +178,7 @@ scenario('cancelContactJob', start, (test) => {
       progress: 0,
       failedReason: 'Cancelled.',
     })
-    await work(service, id, project)
+    await work(service, project)
     assert.equal(await contactsOf(service, project), {})
     const { body } = await getJob(service, 'import', id, project)
     assert.equal([body.state, body.failedReason], ['failed', 'Cancelled.'])
@@ -196,7 +196,7 @@ scenario('cancelContactJob', start, (test) => {
     await service.sql(
       'create trigger cancels before update on contact_jobs for each row execute function cancel_job()',
     )
-    await work(service, id, project)
+    await work(service, project)
     await service.sql('drop trigger cancels on contact_jobs')
     assert.is(Object.keys(await contactsOf(service, project)).length, 500)
     const { body } = await getJob(service, 'import', id, project)

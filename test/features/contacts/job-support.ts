@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
-import { runContactJob } from '../../../src/features/contacts/run-contact-job.job.ts'
+import { runContactJobs } from '../../../src/features/contacts/run-contact-jobs.job.ts'
 import { type Answer, type Body, type Project, type Service, until } from '../../support/service.ts'
+import { turnOf } from '../../support/work.ts'
 import { bytesOf } from './csv-support.ts'
 
 /** A form with one file, as a browser would send it. */
@@ -40,9 +41,11 @@ export function jobIdOf({ status, body, text }: Answer): string {
   return body.jobId
 }
 
-/** Does what a worker does with the job; the tests' services have none, so that nothing waits for its polls. */
-export const work = (service: Service, jobId: string, project: Project = service.project): Promise<void> =>
-  runContactJob.handle(service.ctx(), { projectId: project.id, jobId })
+/** Does what a worker does with the jobs of a project; the tests' services have none, so that nothing waits for it. */
+export async function work(service: Service, project: Project = service.project): Promise<void> {
+  const result = await runContactJobs.slice(service.ctx(project.id), turnOf(project.id))
+  assert.is(result, 'done')
+}
 
 /** Imports a file and returns the job as it is then. */
 export async function imported(
@@ -51,7 +54,7 @@ export async function imported(
   project: Project = service.project,
 ): Promise<Body> {
   const jobId = jobIdOf(await postImport(service, file, project))
-  await work(service, jobId, project)
+  await work(service, project)
   return ended(service, 'import', jobId, project)
 }
 
@@ -63,7 +66,7 @@ export async function bulkChanged(
   project: Project = service.project,
 ): Promise<Body> {
   const jobId = jobIdOf(await postBulk(service, action, body, project))
-  await work(service, jobId, project)
+  await work(service, project)
   return ended(service, 'bulk', jobId, project)
 }
 
@@ -121,13 +124,4 @@ export const CANCEL =
 export async function keptInput(service: Service, jobId: string): Promise<Body> {
   const [row] = await service.sql('select file, request, result from contact_jobs where id = $1', [jobId])
   return row
-}
-
-/** Three workers with one job: those who find it in other hands must not take it for done. */
-export async function raceForJob(work: () => Promise<unknown>): Promise<void> {
-  const ends = await Promise.allSettled([work(), work(), work()])
-  assert.ok(ends.some(({ status }) => status === 'fulfilled'))
-  for (const end of ends) {
-    if (end.status === 'rejected') assert.is(end.reason.message, 'Another worker goes on with this job.')
-  }
 }

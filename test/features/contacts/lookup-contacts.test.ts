@@ -4,6 +4,7 @@ import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { withoutTrace } from '../emails/send-support.ts'
 import { callContacts, graphqlValue, newContact, shortError } from './contact-support.ts'
+import { addEvents } from './erase-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -25,6 +26,15 @@ scenario('POST /contacts/lookup', start, (test) => {
       notFound: ['x@example.org', 'a@example.org'],
     })
     assert.equal(await graphqlValue(service, LOOKUP, { input: { emails } }), body)
+  })
+
+  test('does not find a contact that is being erased', async (service) => {
+    const { id } = await newContact(service)
+    await addEvents(service, service.project, id, 1_500)
+    assert.is((await callContacts(service, 'DELETE', `/${id}`)).status, 204)
+    const asked = `erased:${id}`
+    assert.equal(await service.sql('select email from contacts where id = $1', [id]), [{ email: asked }])
+    assert.equal((await lookUp(service, [asked])).body, { found: [], notFound: [asked] })
   })
 
   test('compares without case and blanks, and names each address once', async (service) => {

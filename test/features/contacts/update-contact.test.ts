@@ -12,6 +12,7 @@ import {
   graphqlValue,
   newContact,
 } from './contact-support.ts'
+import { getJob, jobIdOf, postImport, work } from './job-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -229,5 +230,23 @@ scenario('A change that waits for another one', start, (test) => {
     )
     assert.is(answer.status, 201, answer.text)
     assert.is.not(answer.body.id, contact.id)
+  })
+})
+
+scenario('A change of address', start, (test) => {
+  test('takes the old one out of the reports of imports', async (service) => {
+    const { id, email } = await newContact(service, { email: 'old@example.org' })
+    const csv = `email,subscribed\n${email.toUpperCase()},perhaps\nother@example.org,perhaps\n`
+    const job = jobIdOf(await postImport(service, csv))
+    await work(service)
+    const listed = async () => {
+      const { body } = await getJob(service, 'import', job)
+      return body.result.errors.map((error: { email: string | null }) => error.email)
+    }
+    await update(service, id, { data: { a: 1 } })
+    await update(service, id, { email })
+    assert.equal(await listed(), [email, 'other@example.org'])
+    assert.is((await update(service, id, { email: 'new@example.org' })).status, 200)
+    assert.equal(await listed(), [null, 'other@example.org'])
   })
 })

@@ -36,7 +36,11 @@ scenario('What callers may cost', startService, (test) => {
       async () => (await sql(`select from emails where id = $1 and status = 'SENT'`, [id])).length > 0,
     )
     await sql('delete from domains where project_id = $1', [project.id])
-    await sql(`update emails set status = 'PENDING', due_at = now(), attempts = 0 where id = $1`, [id])
+    await sql(`update emails set status = 'PENDING', attempts = 0 where id = $1`, [id])
+    await sql(
+      'insert into deliveries (project_id, email_id, priority, size, due_at) values ($1, $2, 0, 1, now())',
+      [project.id, id],
+    )
     const failed = await until('the email to be given up', async () => {
       const [row] = await sql(`select error from emails where id = $1 and status = 'FAILED'`, [id])
       return row

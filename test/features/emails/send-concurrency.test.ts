@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { readLinkToken } from '../../../src/features/contacts/subscription-links.ts'
+import { hold } from '../../support/held-lock.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import { whileHeld } from '../../support/while-held.ts'
@@ -46,6 +47,28 @@ scenario('Sends at the same time', start, (test) => {
     const answered = answers.flatMap(({ body: { data } }) => data.emails)
     assert.equal(new Set(answered.map(({ contact: { id } }: Body) => id)), new Set([contact?.id]))
     assert.equal(new Set(answered.map(({ email }: Body) => email)), new Set(emails.map(({ id }) => id)))
+  })
+
+  test('that meet the erasing of their contact go to a new contact of that address', async (service) => {
+    const to = 'leaving@example.org'
+    const { contact: old } = await sent(service, { to })
+    // As erasing does with a contact about whom there is much.
+    const hiding = `update contacts set email = 'erased:' || id, data = '{}' where email = '${to}'`
+    const lock = await hold(service.databaseUrl, hiding)
+    const answering = send(service, { to })
+    await lock.waiters(1)
+    await lock.release('commit')
+    const answer = await answering
+    assert.is(answer.status, 200, answer.text)
+    const [entry] = answer.body.data.emails
+    assert.is.not(entry.contact.id, old.id)
+    const [contact] = await service.sql('select email from contacts where id = $1', [entry.contact.id])
+    assert.is(contact?.email, to)
+    const mine = await service.sql('select from emails where id = $1 and contact_id = $2', [
+      entry.email,
+      entry.contact.id,
+    ])
+    assert.is(mine.length, 1)
   })
 
   for (const [kind, prepare] of [

@@ -111,7 +111,7 @@ scenario('POST /v1/send', start, (test) => {
       [email.to_email, email.to_name, email.from, email.from_name, email.reply_to],
       ['stored@example.org', 'Ada', `hello@${project.domain}`, null, 'help@example.org'],
     )
-    assert.match(email.message_id, new RegExp(`^<${email.id}\\..+@${project.domain}>$`))
+    assert.is(email.message_id, `<${email.id}@${project.domain}>`)
   })
 
   test('ignores fields that it does not know', async (service) => {

@@ -1,10 +1,13 @@
 import * as assert from 'uvu/assert'
+import { deleteProjectEvents } from '../../../src/features/events/delete-events.job.ts'
 import { MINUTE } from '../../support/clock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService, until } from '../../support/service.ts'
 import { whileHeld } from '../../support/while-held.ts'
-import { callEvents, fold, got, newContacts, record, usedInSegment } from './event-support.ts'
+import { workThrough } from '../../support/work.ts'
+import { countsAgree, whileOpen } from './event-counts-support.ts'
+import { callEvents, DAY, got, newContacts, record, recount, usedInSegment } from './event-support.ts'
 
 const MUTATION = 'mutation ($eventName: String!) { deleteEvents(eventName: $eventName) { deletedCount } }'
 
@@ -48,7 +51,7 @@ scenario('DELETE /events/:eventName', start, (test) => {
     for (const one of [project, other]) {
       await happened(service, 'e', 4, one, 2 * MINUTE)
       await happened(service, 'E', 2, one)
-      await fold(service, one)
+      await recount(service, one)
       await happened(service, 'e', 3, one)
     }
     assert.equal(await shown(service, 'e', project), often(7))
@@ -107,67 +110,106 @@ scenario('DELETE /events/:eventName', start, (test) => {
     assertRefused(answer, 401, 'INVALID_API_KEY')
   })
 
-  test('leaves no count behind when the events are being counted at the same time', async (service) => {
+  test('leaves no count behind when days are settled at the same time', async (service) => {
     const project = await service.newProject()
-    await happened(service, 'e', 3, project, 2 * MINUTE)
-    await fold(service, project)
+    await happened(service, 'e', 3, project, 5 * DAY)
+    await recount(service, project)
     await happened(service, 'e', 3, project)
-    service.clock.advance(MINUTE)
-    // The counting holds the fold first; the deletion waits for it.
-    await whileHeld(
-      service,
-      'update event_folds set first_open = first_open where project_id = $1',
-      [project.id],
-      () => Promise.all([fold(service, project), remove(service, 'e', project)]),
+    service.clock.advance(4 * DAY)
+    const held = 'select from event_recounts where project_id = $1 for update'
+    await whileHeld(service, held, [project.id], () =>
+      Promise.all([recount(service, project), remove(service, 'e', project)]),
     )
     assert.equal(await shown(service, 'e', project), nothing)
+    assert.ok(await countsAgree(service, project))
   })
 })
 
 const MANY = 12_000
+/** More than one commit takes, all in the last minutes. */
+const MANY_YOUNG = 24_000
 
 scenario('The deletion of many events', start, (test) => {
-  test('goes on in a job, and everything agrees while it does', async (service) => {
+  test('does not take all at once that happened in the last minutes', async (service) => {
     const project = await service.newProject()
-    await happened(service, 'e', MANY, project, 2 * MINUTE)
-    await fold(service, project)
-    assert.equal(await remove(service, 'e', project), { deletedCount: MANY })
-    assert.equal(await shown(service, 'e', project), often(MANY - 5_000))
-    const jobs = await service.sql(
-      `select data from pgboss.job where name = 'events.delete' and data ->> 'projectId' = $1`,
-      [project.id],
-    )
-    assert.equal(
-      jobs.map(({ data }) => data.name),
-      ['e'],
-    )
+    await happened(service, 'e', MANY_YOUNG, project, 2 * MINUTE)
+    await whileOpen(service, async (other) => {
+      await other.query(
+        `select from events where project_id = $1 and name = 'e' order by created_at limit 1 for update`,
+        [project.id],
+      )
+      assert.equal(await remove(service, 'e', project), { deletedCount: MANY_YOUNG })
+      assert.equal(await shown(service, 'e', project), nothing)
+      const [contactId] = await newContacts(service, 1, project)
+      await record(service, [{ name: 'e', contactId, at: service.clock.now() }], project)
+      await other.commit()
+    })
+    await workThrough(service, deleteProjectEvents)
+    assert.equal(await shown(service, 'e', project), often(1))
+  })
+
+  test('goes on in the background with what there was, and counts none of it any more', async (service) => {
+    const project = await service.newProject()
+    await happened(service, 'e', MANY, project, 5 * DAY)
+    await recount(service, project)
+    const condition = { logic: 'AND', groups: [{ filters: [{ field: 'event.e', operator: 'triggered' }] }] }
+    const nameIt = () =>
+      service.call('POST', '/segments', {
+        key: project.secret,
+        body: { name: 'Did it', type: 'DYNAMIC', condition },
+      })
+    await whileOpen(service, async (other) => {
+      await other.query(
+        `select from events where project_id = $1 and name = 'e' order by created_at limit 1 for update`,
+        [project.id],
+      )
+      assert.equal(await remove(service, 'e', project), { deletedCount: MANY })
+      assert.equal(await shown(service, 'e', project), nothing)
+      const ahead = (milliseconds: number) => new Date(service.clock.now().getTime() + milliseconds)
+      const [contactId] = await newContacts(service, 1, project)
+      const later = [-MINUTE, 0, MINUTE].map((skew) => ({ name: 'e', contactId, at: ahead(skew) }))
+      await record(service, later, project)
+      assert.equal((await got(service, '/e/usage', project)).totalCount, 3)
+      assertRefused(await nameIt(), 409, 'CONFLICT')
+      await other.commit()
+    })
+    await workThrough(service, deleteProjectEvents)
+    assert.equal(await shown(service, 'e', project), often(3))
+    assert.is((await nameIt()).status, 201)
+    service.clock.advance(6 * DAY)
+    await recount(service, project)
+    assert.equal(await shown(service, 'e', project), often(3))
+    assert.ok(await countsAgree(service, project))
+  })
+
+  test('is right with events of processes whose clocks are off', async (service) => {
+    const project = await service.newProject()
+    const [contactId] = await newContacts(service, 1, project)
+    const now = service.clock.now().getTime()
+    const happened = (skew: number) => ({ name: 'e', contactId, at: new Date(now + skew) })
+    await record(service, [-2 * MINUTE, -MINUTE, 0, MINUTE, 2 * MINUTE, DAY].map(happened), project)
+    assert.equal(await remove(service, 'e', project), { deletedCount: 6 })
+    assert.equal(await shown(service, 'e', project), nothing)
   })
 })
 
 scenario(
-  'The job that deletes events',
+  'The work that deletes events',
   () => startService({ ROLES: 'http,worker' }),
   (test) => {
-    test('deletes all that had happened, in batches, and not what happens later', async (service) => {
+    test('does what a request has left', async (service) => {
       const project = await service.newProject()
-      const ada = await happened(service, 'e', MANY, project, 10 * MINUTE)
-      await fold(service, project)
-      assert.equal(await remove(service, 'e', project), { deletedCount: MANY })
-      const track = () =>
-        service.call('POST', '/v1/track', {
-          key: project.public,
-          body: { email: 'later@example.org', event: 'e' },
-        })
-      assert.is((await track()).status, 200)
-      await until('the job has deleted them', async () => (await shown(service, 'e', project))[0] === 1)
-      assert.equal(await shown(service, 'e', project), often(1))
-      service.clock.advance(MINUTE)
-      await fold(service, project)
-      assert.equal(await shown(service, 'e', project), often(1))
+      const ada = await happened(service, 'e', 3, project, DAY)
+      await service.sql(`insert into event_deletions values ($1, 'e', now())`, [project.id])
+      await until('they are deleted', async () => {
+        const left = await service.sql('select from events where project_id = $1', [project.id])
+        const deletions = await service.sql('select from event_deletions where project_id = $1', [project.id])
+        return left.length + deletions.length === 0
+      })
       // A contact whose events are gone takes nothing out of the counts any more.
       const answer = await service.call('DELETE', `/contacts/${ada}`, { key: project.secret })
       assert.is(answer.status, 204)
-      assert.equal(await shown(service, 'e', project), often(1))
+      assert.equal(await shown(service, 'e', project), nothing)
     })
   },
 )

@@ -68,14 +68,20 @@ export async function assertCounts(service: Service, project: Project, ranges: R
   }
 }
 
-/** The counts that are kept are those of the events before the first that is not counted. */
+/** The counts of settled days are those of their events. */
 export async function countsAgree({ sql }: Service, { id }: Project): Promise<boolean> {
   const [wrong] = await sql(
-    `with counted as (
+    `with edge as (
+       select coalesce(max((settled_until at time zone 'UTC')::date), '1970-01-01') as day
+       from event_recounts where project_id = $1
+     ),
+     counted as (
        select name, (created_at at time zone 'UTC')::date as day, count(*)::int as count from events
-       where project_id = $1 and id < (select first_open from event_folds where project_id = $1) group by 1, 2
+       where project_id = $1 and (created_at at time zone 'UTC')::date < (select day from edge) group by 1, 2
      )
-     select from (select name, day, count from event_counts where project_id = $1 and count <> 0) kept
+     select from (
+         select name, day, count from event_counts
+         where project_id = $1 and count <> 0 and day < (select day from edge)) kept
        full join counted using (name, day) where kept.count is distinct from counted.count
      union all
      select from (select name, count from event_names where project_id = $1 and count <> 0) kept

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { foldEventCounts } from '../../../src/features/events/event-counts.ts'
+import type { Ctx } from '../../../src/ctx.ts'
+import { countEvents } from '../../../src/features/events/event-counts.ts'
 import { newId } from '../../../src/lib/ids.ts'
 import { HOUR } from '../../support/clock.ts'
+import { noteInterests } from '../../support/interests.ts'
 import type { Answer, Body, Project, Service } from '../../support/service.ts'
 
 /** Every field of an event, for GraphQL. */
@@ -75,18 +77,26 @@ export const record = async (service: Service, events: NewEvent[], project: Proj
   await service.sql(...eventRows(events, project))
 }
 
-/** Counts what is old enough, as the job does every minute. */
-export const fold = (service: Service, project: Project): Promise<void> =>
-  foldEventCounts(service.ctx(project.id))
+/** Does the background's counting, in a process whose clock is that many milliseconds ahead of the service's. */
+export async function recount(service: Service, project: Project, ahead = 0): Promise<void> {
+  await countEvents(skewed(service.ctx(project.id), ahead), { hasTime: () => true })
+}
+
+/** The same in a process whose clock is ahead. */
+export const skewed = (ctx: Ctx, ahead: number): Ctx => ({
+  ...ctx,
+  now: () => new Date(ctx.now().getTime() + ahead),
+})
 
 /** Makes a dynamic segment whose condition names the event; returns what usage shows of it. */
-export async function usedInSegment({ sql }: Service, name: string, project: Project) {
+export async function usedInSegment(service: Service, name: string, project: Project) {
   const segment = { id: randomUUID(), name: 'Those who did' }
   const filter = { field: `event.${name}`, operator: 'triggered' }
-  await sql(
+  await service.sql(
     `insert into segments (project_id, id, name, slug, type, condition, created_at, updated_at)
      values ($1, $2, $3, $2::uuid::text, 'DYNAMIC', $4, now(), now())`,
     [project.id, segment.id, segment.name, JSON.stringify({ logic: 'AND', groups: [{ filters: [filter] }] })],
   )
+  await noteInterests(service, project.id)
   return segment
 }

@@ -1,10 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { MINUTE } from '../../support/clock.ts'
+import { noteInterests } from '../../support/interests.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
-import { callEvents, fold, got, graphqlValue, newContacts, record, usedInSegment } from './event-support.ts'
+import {
+  callEvents,
+  got,
+  graphqlValue,
+  newContacts,
+  record,
+  recount,
+  usedInSegment,
+} from './event-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -26,10 +35,22 @@ scenario('GET /events/names', start, (test) => {
     await record(service, ['b', 'email.sent', 'b', 'Z', 'ä'].map(did), project)
     assert.equal(await namesOf(service, project), ['Z', 'b', 'email.sent', 'ä'])
     service.clock.advance(MINUTE)
-    await fold(service, project)
+    await recount(service, project)
     assert.equal(await namesOf(service, project), ['Z', 'b', 'email.sent', 'ä'])
     await record(service, [did('b'), did('c')], project)
     assert.equal(await namesOf(service, project), ['Z', 'b', 'c', 'email.sent', 'ä'])
+  })
+
+  test('shows the first 100,000 of more', async (service) => {
+    const project = await service.newProject()
+    const [ada] = await newContacts(service, 1, project)
+    await service.sql(
+      `insert into events (project_id, id, contact_id, name, created_at)
+       select $1, gen_random_uuid(), $2, lpad(n::text, 6, '0'), now() from generate_series(1, 100001) n`,
+      [project.id, ada],
+    )
+    const { eventNames } = await got(service, '/names', project)
+    assert.equal([eventNames.length, eventNames[0], eventNames.at(-1)], [100_000, '000001', '100000'])
   })
 
   test('is of the project alone, and for its secret key', async (service) => {
@@ -65,36 +86,38 @@ const treeOf = (event: string) =>
     groups: [{ filters: [{ field: `event.${event}`, operator: 'triggered' }] }],
   })
 
-async function usedInCampaign({ sql }: Service, event: string, status: string, project: Project) {
+async function usedInCampaign(service: Service, event: string, status: string, project: Project) {
   const campaign = { id: randomUUID(), name: `A ${status} one` }
-  await sql(
+  await service.sql(
     `insert into campaigns (project_id, id, name, subject, body, "from", audience_type, audience_condition,
        status, created_at, updated_at)
      values ($1, $2, $3, 'Hi', 'Hi', 'a@example.org', 'FILTERED', $4, $5::campaign_status, now(), now())`,
     [project.id, campaign.id, campaign.name, treeOf(event), status],
   )
+  await noteInterests(service, project.id)
   return campaign
 }
 
 async function usedInWorkflow(
-  { sql }: Service,
+  service: Service,
   trigger: object,
   steps: [string, object][],
   project: Project,
 ) {
   const workflow = { id: randomUUID(), name: 'Onboarding' }
-  await sql(
+  await service.sql(
     `insert into workflows (project_id, id, name, trigger_type, trigger_config, created_at, updated_at)
      values ($1, $2, $3, 'EVENT', $4, now(), now())`,
     [project.id, workflow.id, workflow.name, JSON.stringify(trigger)],
   )
   for (const [type, config] of steps) {
-    await sql(
+    await service.sql(
       `insert into workflow_steps (project_id, id, workflow_id, type, name, config, created_at, updated_at)
        values ($1, gen_random_uuid(), $2, $3::step_type, 'Step', $4, now(), now())`,
       [project.id, workflow.id, type, JSON.stringify(config)],
     )
   }
+  await noteInterests(service, project.id)
   return workflow
 }
 
@@ -107,7 +130,7 @@ scenario('GET /events/:eventName/usage', start, (test) => {
     const expected = { ...UNUSED, totalCount: 3, uniqueContacts: 2 }
     assert.equal(await usageOf(service, 'e', project), expected)
     service.clock.advance(MINUTE)
-    await fold(service, project)
+    await recount(service, project)
     assert.equal(await usageOf(service, 'e', project), expected)
     await record(service, [did('e', bob)], project)
     assert.equal(await usageOf(service, 'e', project), { ...expected, totalCount: 4 })

@@ -4,7 +4,7 @@ import { newId } from '../../../src/lib/ids.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Project, type Service, startService } from '../../support/service.ts'
-import { callEvents, EVENT, fold, got, graphqlValue, newContacts, record } from './event-support.ts'
+import { callEvents, EVENT, got, graphqlValue, newContacts, record, recount } from './event-support.ts'
 
 type World = { service: Service; project: Project; ada: string; bob: string; stop: () => Promise<void> }
 type Parameters = Record<string, string | number>
@@ -115,7 +115,7 @@ scenario('GET /events', start, (test) => {
         )
       }
       assert.is((await listed(world, { ...filter(world), limit: 1 })).total, total)
-      await fold(world.service, world.project)
+      await recount(world.service, world.project)
       assert.is((await listed(world, { ...filter(world), limit: 1 })).total, total, 'counted or not')
     })
   }

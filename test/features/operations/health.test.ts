@@ -15,7 +15,10 @@ scenario('Health', startService, (test) => {
   test('is ready with its database, its migrations and its queue', async ({ call }) => {
     const answer = await call('GET', '/health/ready')
     assert.is(answer.status, 200)
-    assert.equal(answer.body, { status: 'ok', checks: { database: 'ok', migrations: 'ok', queue: 'ok' } })
+    assert.equal(answer.body, {
+      status: 'ok',
+      checks: { database: 'ok', migrations: 'ok', queue: 'ok', mail: 'ok' },
+    })
   })
 
   test('is not ready while a migration is missing', async ({ call, sql }) => {
@@ -23,7 +26,7 @@ scenario('Health', startService, (test) => {
     await sql('delete from _prisma_migrations')
     const answer = await call('GET', '/health/ready')
     assert.is(answer.status, 503)
-    assert.equal(answer.body.checks, { database: 'ok', migrations: 'failed', queue: 'ok' })
+    assert.equal(answer.body.checks, { database: 'ok', migrations: 'failed', queue: 'ok', mail: 'ok' })
     await sql('insert into _prisma_migrations select * from kept')
     assert.is((await call('GET', '/health/ready')).status, 200)
   })
@@ -32,7 +35,7 @@ scenario('Health', startService, (test) => {
     await sql('alter schema pgboss rename to moved')
     const answer = await call('GET', '/health/ready')
     assert.is(answer.status, 503)
-    assert.equal(answer.body.checks, { database: 'ok', migrations: 'ok', queue: 'failed' })
+    assert.equal(answer.body.checks, { database: 'ok', migrations: 'ok', queue: 'failed', mail: 'ok' })
     await sql('alter schema moved rename to pgboss')
     assert.is((await call('GET', '/health/ready')).status, 200)
   })

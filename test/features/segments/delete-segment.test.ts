@@ -1,13 +1,18 @@
 import * as assert from 'uvu/assert'
+import { computeSegments } from '../../../src/features/memberships/compute-segments.job.ts'
 import { hold } from '../../support/held-lock.ts'
+import { noteInterests } from '../../support/interests.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Service, startService } from '../../support/service.ts'
+import { turnOf } from '../../support/work.ts'
 import { fieldErrors } from '../emails/send-support.ts'
 import {
   callSegment,
+  computeDue,
   contact,
   elsewhere,
+  manyContacts,
   memberOf,
   newCampaign,
   newList,
@@ -67,11 +72,33 @@ scenario('DELETE /segments/:id', start, (test) => {
     assert.is(answer.text, '')
     assert.is(await exists(own, id), false)
     assert.is(await exists(own, other.id), true)
+    await computeDue(own)
     const rows = await own.sql('select contact_id, segment_id from segment_members where project_id = $1', [
       own.project.id,
     ])
     assert.equal(rows, [{ contact_id: contactId, segment_id: other.id }])
     assertRefused(await remove(own, id), 404, 'SEGMENT_NOT_FOUND')
+  })
+
+  test('does not wait for members: they go in the background, part by part', async (service) => {
+    const own = await elsewhere(service)
+    await manyContacts(own, 12_000)
+    const { id } = await newTracked(own)
+    const left = async () => (await own.sql('select from segment_members where segment_id = $1', [id])).length
+    assert.is(await left(), 12_000)
+    const held = await hold(own.databaseUrl, 'select from segment_members where segment_id = $1 for update', [
+      id,
+    ])
+    assert.is((await remove(own, id)).status, 204)
+    assertRefused(await callSegment(own, 'GET', `/${id}`), 404, 'SEGMENT_NOT_FOUND')
+    await held.release()
+    const part = () =>
+      computeSegments.slice(own.ctx(own.project.id), turnOf(own.project.id, { hasTime: () => false }))
+    assert.is(await part(), 'more')
+    assert.is(await left(), 7_000)
+    await computeDue(own)
+    assert.is(await left(), 0)
+    assert.equal(await own.sql('select from segment_removals'), [])
   })
 
   test('does the same through GraphQL', async (service) => {
@@ -94,9 +121,24 @@ scenario('DELETE /segments/:id', start, (test) => {
       assert.is(await exists(service, id), true)
       assert.is((await remove(service, unused.id)).status, 204)
       await service.sql(statement, [user])
+      await noteInterests(service, service.project.id)
       assert.is((await remove(service, id)).status, 204)
     })
   }
+
+  test('is refused while another one asks for its entries or exits, but not for its own', async (service) => {
+    const own = await elsewhere(service)
+    const again = { field: 'event.segment.vip.exit', operator: 'triggered' }
+    const { id } = await newTracked(own, { name: 'VIP', condition: treeOf(again) })
+    for (const event of ['entry', 'exit']) {
+      const condition = treeOf({ ...again, field: `event.segment.vip.${event}` })
+      const user = await newSegment(own, { name: 'User', condition })
+      await callSegment(own, 'PATCH', `/${id}`, { name: 'Other' })
+      assertRefused(await remove(own, id), 409, 'CONFLICT')
+      assert.is((await remove(own, user.id)).status, 204)
+    }
+    assert.is((await remove(own, id)).status, 204)
+  })
 
   test('does not mind campaigns that are over, which are kept', async (service) => {
     const { id } = await newSegment(service)

@@ -1,11 +1,11 @@
 import * as assert from 'uvu/assert'
-import { refreshSegments } from '../../../src/features/segments/refresh-segments.job.ts'
 import { MINUTE } from '../../support/clock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import {
   callSegment,
+  computeDue,
   contact,
   elsewhere,
   members,
@@ -125,7 +125,7 @@ scenario('A member that is deleted', start, (test) => {
     const rows = await own.sql('select from events where contact_id = $1', [ada.id])
     assert.is(rows.length, 0)
     service.clock.advance(6 * MINUTE)
-    await refreshSegments.handle(service.ctx(), {})
+    await computeDue(service)
     assert.equal(await counts(), [4, 1])
   })
 })

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { followChanges } from '../../../src/features/segments/segment-follower.ts'
-import type { Answer, Body, Project, Service } from '../../support/service.ts'
+import { computeSegments } from '../../../src/features/memberships/compute-segments.job.ts'
+import { followSegments } from '../../../src/features/memberships/follow-segments.job.ts'
+import { noteInterests } from '../../support/interests.ts'
+import { type Answer, type Body, type Project, type Service, until } from '../../support/service.ts'
+import { turnOf, workThrough } from '../../support/work.ts'
 
 export const FIELDS =
-  'id projectId name description type condition trackMembership memberCount createdAt updatedAt'
+  'id projectId name slug description type condition trackMembership memberCount createdAt updatedAt'
 
 /** A tree of one group. */
 export const treeOf = (...filters: object[]) => ({ logic: 'AND', groups: [{ filters }] })
@@ -57,9 +60,47 @@ export async function segmentOf(service: Service, id: string, project?: Project)
 }
 
 export async function computed(service: Service, id: string, project?: Project): Promise<Body> {
-  const answer = await callSegment(service, 'POST', `/${id}/compute`, undefined, project)
+  const answer = await compute(service, id, project)
   assert.is(answer.status, 200, answer.text)
-  return answer.body
+  const { status, ...counts } = answer.body
+  assert.is(status, 'completed')
+  return counts
+}
+
+/** Asks for a computation, and does the work until there is an answer, as a worker would. */
+export const compute = (service: Service, id: string, project = service.project): Promise<Answer> =>
+  whileComputing(service, callSegment(service, 'POST', `/${id}/compute`, undefined, project), project)
+
+export async function whileComputing(
+  service: Service,
+  request: Promise<Answer>,
+  project = service.project,
+): Promise<Answer> {
+  const computing = { answered: false }
+  const answer = request.finally(() => {
+    computing.answered = true
+  })
+  await until('it has asked', async () => computing.answered || (await isDue(service, project.id)))
+  while (!computing.answered) {
+    await computeSegments.slice(service.ctx(project.id), turnOf(project.id))
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  return answer
+}
+
+const isDue = async ({ sql }: Service, projectId: string) =>
+  (await sql(`select from segments where project_id = $1 and pass_asked > pass + 1`, [projectId])).length > 0
+
+/** Nobody writes any more, in any test, who wrote before a segment listened: a pass would wait for him. */
+export async function writersDone(service: Service): Promise<void> {
+  const early = `select from segments where listening_xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint`
+  await until('writers are done', async () => (await service.sql(early)).length === 0)
+}
+
+/** Does what is due for the segments of all projects, as a worker does. */
+export async function computeDue(service: Service): Promise<void> {
+  await writersDone(service)
+  await workThrough(service, computeSegments)
 }
 
 /** Makes or changes a contact and returns it. */
@@ -90,8 +131,8 @@ export async function manyContacts(
   return ids
 }
 
-/** Follows all changes, as a worker does every second. */
-export const follow = (service: Service): Promise<void> => followChanges(service.ctx())
+/** Follows all changes, as a worker does. */
+export const follow = (service: Service): Promise<void> => workThrough(service, followSegments)
 
 /** Stored members by the local parts of their addresses. */
 export async function members(service: Service, id: string): Promise<string[]> {
@@ -118,7 +159,7 @@ export async function moves(service: Service, id: string): Promise<string[]> {
 /** Changes that wait for the segments of a project. */
 export async function waiting({ sql, project }: Service, projectId: string = project.id): Promise<number> {
   const [row] = await sql<{ count: number }>(
-    'select count(*)::int as count from contact_changes where project_id = $1',
+    'select count(*)::int as count from changes where project_id = $1',
     [projectId],
   )
   return row?.count ?? 0
@@ -130,7 +171,7 @@ export async function elsewhere(service: Service): Promise<Service> {
 }
 
 export async function newCampaign(
-  { sql, project }: Service,
+  service: Service,
   {
     status,
     segmentId = null,
@@ -138,7 +179,8 @@ export async function newCampaign(
   }: { status: string; segmentId?: string | null; condition?: unknown },
 ): Promise<string> {
   const id = randomUUID()
-  await sql(
+  const { project } = service
+  await service.sql(
     `insert into campaigns (project_id, id, name, subject, body, "from", status, audience_type, segment_id,
        audience_condition, created_at, updated_at)
      values ($1, $2, 'News', 'News', '<p>News</p>', 'a@example.org', $3::campaign_status, $4::audience_type, $5, $6,
@@ -152,26 +194,29 @@ export async function newCampaign(
       condition && JSON.stringify(condition),
     ],
   )
+  await noteInterests(service, project.id)
   return id
 }
 
 /** A workflow, enabled or not, with a trigger or a condition step. */
 export async function newWorkflow(
-  { sql, project }: Service,
+  service: Service,
   { trigger = {}, type = 'EVENT', condition }: { trigger?: object; type?: string; condition?: object },
 ): Promise<string> {
   const id = randomUUID()
-  await sql(
+  const { project } = service
+  await service.sql(
     `insert into workflows (project_id, id, name, enabled, trigger_type, trigger_config, created_at, updated_at)
      values ($1, $2, 'Onboarding', false, $3::trigger_type, $4, now(), now())`,
     [project.id, id, type, JSON.stringify(trigger)],
   )
   if (condition) {
-    await sql(
+    await service.sql(
       `insert into workflow_steps (project_id, id, workflow_id, type, name, config, created_at, updated_at)
        values ($1, $2, $3, 'CONDITION', 'Is it?', $4, now(), now())`,
       [project.id, randomUUID(), id, JSON.stringify({ condition })],
     )
   }
+  await noteInterests(service, project.id)
   return id
 }

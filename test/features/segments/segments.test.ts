@@ -7,6 +7,7 @@ import { type Answer, type Body, type Service, startService } from '../../suppor
 import { fieldErrors } from '../emails/send-support.ts'
 import {
   callSegment,
+  computed,
   contact,
   elsewhere,
   FIELDS,
@@ -48,7 +49,10 @@ scenario('POST /segments', start, (test) => {
     const { id, createdAt, updatedAt, ...rest } = answer.body
     assert.match(id, UUID)
     assert.is(createdAt, updatedAt)
-    assert.equal(rest, { projectId: service.project.id, ...body, type: 'DYNAMIC', memberCount: 0 })
+    assert.equal(rest, {
+      ...{ projectId: service.project.id, ...body },
+      ...{ slug: 'pro', type: 'DYNAMIC', memberCount: 0 },
+    })
     assert.equal(await segmentOf(service, id), answer.body)
   })
 
@@ -194,35 +198,41 @@ scenario('PATCH /segments/:id', start, (test) => {
     assert.is((await segmentOf(own, id)).memberCount, 1)
   })
 
-  test('has new names for events after a rename', async (service) => {
-    const slugs = async () => {
-      const [row] = await service.sql('select slug from segments where id = $1', [id])
-      return row?.slug
-    }
-    const { id } = await newSegment(service, { name: 'Pro customers' })
-    assert.is(await slugs(), 'pro-customers')
+  test('has a slug of its own, which a rename leaves', async (service) => {
+    const own = await elsewhere(service)
     for (const [name, slug] of [
+      ['Pro customers', 'pro-customers'],
       ['  VIP  Gäste -- 2026! ', 'vip-gäste-2026'],
       ['snake_case & more', 'snake_case-more'],
       ['!!!', 'segment'],
       ['Café (Zürich)', 'café-zürich'],
+      ['VIP', 'vip'],
+      ['vip!', 'vip-2'],
+      ['vip-2', 'vip-2-2'],
+      ['v.i.p.', 'vip-3'],
     ]) {
-      assert.is((await update(service, id, { name })).body.name, name)
-      assert.is(await slugs(), slug)
+      const made = await newSegment(own, { name })
+      assert.is(made.slug, slug)
+      assert.is((await update(own, made.id, { name: 'Other' })).body.slug, slug)
     }
-    await update(service, id, { description: 'Only that' })
-    assert.is(await slugs(), 'café-zürich')
+    assert.is((await newSegment(await elsewhere(service), { name: 'VIP' })).slug, 'vip')
   })
 
-  test('records entries under the name that a segment has by then', async (service) => {
+  test('many of one name at the same time have a slug each', async (service) => {
+    const own = await elsewhere(service)
+    const made = await Promise.all(Array.from({ length: 5 }, () => newSegment(own, { name: 'VIP' })))
+    assert.equal(made.map(({ slug }) => slug).toSorted(), ['vip', 'vip-2', 'vip-3', 'vip-4', 'vip-5'])
+  })
+
+  test('records entries under its slug, with the name that it has by then', async (service) => {
     const own = await elsewhere(service)
     const { id } = await newTracked(own, { name: 'Old name' })
     await update(own, id, { name: 'New name' })
     await contact(own, 'ada', { plan: 'pro' })
-    await callSegment(own, 'POST', `/${id}/compute`)
+    await computed(own, id)
     const events = await own.sql('select name, data from events where project_id = $1', [own.project.id])
     assert.equal(events, [
-      { name: 'segment.new-name.entry', data: { segmentId: id, segmentName: 'New name' } },
+      { name: 'segment.old-name.entry', data: { segmentId: id, segmentName: 'New name' } },
     ])
   })
 

@@ -1,0 +1,172 @@
+import type { Ctx, Services } from '../../ctx.ts'
+import { Slots } from '../../lib/slots.ts'
+import type { Mailer } from '../../mail/mailer.ts'
+import type { Metrics } from '../../metrics.ts'
+import {
+  defineProjectWork,
+  PRIORITIES,
+  type ProjectWork,
+  type SliceResult,
+  type Turn,
+} from '../../queue/define-work.ts'
+import { projectsWithDueMail, readDueMail, releaseAbandoned } from './delivery.sql.ts'
+import { HandOver } from './hand-over.ts'
+import { mailDelivery } from './mail-delivery.ts'
+import { GONE, givenBack, type Outcome, type TakenEmail } from './outcome.ts'
+import { ProviderWatch } from './provider-watch.ts'
+import { Settler } from './settler.ts'
+import { TakeTurns } from './take-turns.ts'
+
+export { mailDelivery } from './mail-delivery.ts'
+
+/** Turns per connection: one message that takes long holds up one turn. */
+const TURNS_PER_CONNECTION = 2
+/** Bodies and files in memory at a time, per process. */
+const MAX_BYTES = 64 * 1024 * 1024
+/** Messages up to this much together are read in one statement. */
+const READ_BYTES = 1024 * 1024
+
+/** Until mail is tried again that could not be read. */
+const UNREADABLE_MS = 5_000
+
+const CUT_OFF = 'The worker ended while handing this message over; it may arrive twice.'
+
+export type MailDelivery = { work: ProjectWork; start: () => void; stop: () => Promise<void> }
+
+/** Delivery of mail in this process: the project work, and what it shares between slices. */
+export function deliverMail(
+  services: Services,
+  mailer: Mailer,
+  metrics: Metrics,
+  resume: () => void,
+): MailDelivery {
+  const watch = new ProviderWatch(services, mailer, resume)
+  const parts: Parts = {
+    handOver: new HandOver(services, mailer, metrics, watch),
+    settler: new Settler(services),
+    turns: new TakeTurns(services, mailer.concurrency),
+    connections: new Slots(mailer.concurrency, { perOwner: mostOf(mailer.concurrency) }),
+    bytes: new Slots(MAX_BYTES, { perOwner: mostOf(MAX_BYTES) }),
+    metrics,
+  }
+  const work = defineProjectWork({
+    kind: mailDelivery,
+    concurrency: mailer.concurrency * TURNS_PER_CONNECTION,
+    mayRun: () => !watch.isPaused,
+    pending: async (ctx) => {
+      await release(ctx, parts, null).catch((error: unknown) =>
+        ctx.log.warn({ err: error }, 'mail of dead workers was not taken over yet'),
+      )
+      return ctx.sql(projectsWithDueMail, [services.clockShift()])
+    },
+    slice: (ctx, turn) => slice(ctx, parts, turn),
+  })
+  const start = () => {
+    // check() of a mailer never throws.
+    void watch.start()
+  }
+  const stop = async () => {
+    watch.stop()
+    parts.settler.stop()
+    await mailer.close()
+  }
+  return { work, start, stop }
+}
+
+/** A project whose receivers are slow, or whose messages are large, leaves a fifth to the others. */
+const mostOf = (all: number): number => Math.ceil(all * 0.8)
+
+type Parts = {
+  handOver: HandOver
+  settler: Settler
+  turns: TakeTurns
+  connections: Slots
+  bytes: Slots
+  metrics: Metrics
+}
+
+/** Mail that dead workers had is due again. */
+async function release(ctx: Ctx, { metrics }: Parts, projectId: string | null): Promise<void> {
+  const values = [ctx.services.clockShift(), projectId, mailDelivery.name, ctx.now(), CUT_OFF]
+  const released = await ctx.sql(releaseAbandoned, values)
+  if (released.length === 0) return
+  metrics.uncertainDeliveries.inc(released.length)
+  ctx.log.warn({ emails: released.map(({ id }) => id) }, 'mail taken over from a dead worker')
+}
+
+async function slice(ctx: Ctx, parts: Parts, turn: Turn): Promise<SliceResult> {
+  if (turn.attempt > 0) await release(ctx, parts, turn.projectId)
+  if (!turn.isHeld()) return 'more'
+  const { emails, left, throttledMs } = await parts.turns.take(turn)
+  if (left !== null) turn.askForMore(left)
+  await Promise.all(inReads(emails).map((some) => handOverSome(ctx, parts, turn, some)))
+  if (throttledMs !== null) return { afterMs: throttledMs }
+  return left === null ? 'done' : 'more'
+}
+
+/** Parts that are read in one statement each. */
+function inReads(emails: TakenEmail[]): TakenEmail[][] {
+  const parts: TakenEmail[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const email of emails) {
+    bytes += email.size
+    if (bytes > READ_BYTES) {
+      parts.push([])
+      bytes = email.size
+    }
+    parts.at(-1)?.push(email)
+  }
+  return parts
+}
+
+/** Hands over what was taken; whatever goes wrong, each of them is settled. */
+async function handOverSome(ctx: Ctx, parts: Parts, turn: Turn, emails: TakenEmail[]): Promise<void> {
+  const urgent = turn.standing === 'fresh'
+  const size = emails.reduce((sum, email) => sum + email.size, 0)
+  const giveBytes = await parts.bytes.take(size, turn.projectId, { urgent })
+  try {
+    const read = turn.isHeld() && !turn.signal.aborted ? await readAll(ctx, emails) : null
+    await Promise.all(
+      emails.map(async (taken) => {
+        const { outcome, handOverMs } = await outcomeFor(parts, turn, taken, read)
+        await parts.settler.settle(taken, outcome)
+        parts.turns.release(handOverMs)
+      }),
+    )
+  } finally {
+    giveBytes()
+  }
+}
+
+async function readAll(ctx: Ctx, emails: TakenEmail[]) {
+  const values = [emails.map(({ projectId }) => projectId), emails.map(({ id }) => id)]
+  const rows = await ctx.services.database.delivery(readDueMail, values).catch((error: unknown) => {
+    ctx.log.warn({ err: error }, 'mail could not be read and waits')
+    return null
+  })
+  return rows && new Map(rows.map((row) => [row.id, row]))
+}
+
+async function outcomeFor(
+  { connections, handOver }: Parts,
+  turn: Turn,
+  taken: TakenEmail,
+  read: Awaited<ReturnType<typeof readAll>>,
+): Promise<{ outcome: Outcome; handOverMs: number | null }> {
+  if (!read) return { outcome: givenBack(null, UNREADABLE_MS), handOverMs: null }
+  const email = read.get(taken.id)
+  if (!email) return { outcome: GONE, handOverMs: null }
+  // A turn of a backlog may have met mail that cannot wait for the rest of it.
+  const urgent = turn.standing === 'fresh' || taken.priority === PRIORITIES.transactional
+  const giveConnection = await connections.take(1, turn.projectId, { urgent })
+  try {
+    // Another worker may have been given the turn, or the process stops: then it is not handed over here.
+    const isHeld = () => turn.isHeld() && !turn.signal.aborted
+    if (!isHeld()) return { outcome: givenBack(null), handOverMs: null }
+    const began = performance.now()
+    const outcome = await handOver.deliver(taken, email, isHeld)
+    return { outcome, handOverMs: performance.now() - began }
+  } finally {
+    giveConnection()
+  }
+}

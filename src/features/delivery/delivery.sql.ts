@@ -1,0 +1,196 @@
+import { databaseNow } from '../../db/database-clock.ts'
+import { type Statement, statement } from '../../db/sql.ts'
+import type { DomainStatus, MessageType } from '../../generated/prisma/enums.ts'
+import type { Priority } from '../../queue/define-work.ts'
+
+/** A project that has mail due, with the most urgent priority of it. */
+export type ProjectWithDueMail = { projectId: string; priority: Priority }
+
+/**
+ * Projects that have mail to deliver now. A loose scan: some probes of deliveries_due per project, however much
+ * mail waits. Disabled projects keep their mail. $1 shift of the clock.
+ */
+export const projectsWithDueMail: Statement<ProjectWithDueMail> = statement(
+  'projects-with-due-mail',
+  `with recursive waiting as (
+     (select project_id from deliveries where taken_by is null order by project_id limit 1)
+     union all
+     select (select d.project_id from deliveries d
+             where d.taken_by is null and d.project_id > waiting.project_id
+             order by d.project_id limit 1)
+     from waiting where waiting.project_id is not null
+   )
+   select p.id as "projectId", due.priority
+   from waiting join projects p on p.id = waiting.project_id and not p.disabled
+   cross join lateral (
+     select v.priority from (values (0), (1), (2)) as v (priority)
+     where exists (select from deliveries d where d.project_id = p.id and d.taken_by is null
+       and d.priority = v.priority and d.due_at <= ${databaseNow('$1')})
+     order by v.priority limit 1) due`,
+)
+
+/** A message that was taken, or, without an email, a project of which none was. */
+export type TakenRow = {
+  jobId: string
+  /** How many messages the turn could have. */
+  room: number
+  /** Milliseconds until the project may send again; null when its limit was not the reason for `room`. */
+  throttledMs: number | null
+  projectId: string
+  emailId: string | null
+  priority: Priority
+  size: number
+  attempts: number
+  dueAt: Date
+  /** How long it has been due. */
+  lateMs: number
+}
+
+/**
+ * Takes mail that is due for some turns, by priority and then by time: at most as much as each turn asks for and as
+ * the limit of its project leaves in this second, which is charged for what is taken. Messages that another worker is
+ * taking are left to it.
+ *
+ * $1 shift of the clock, $2 the limit of projects that have none of their own, per second; arrays, one element a turn:
+ * $3 project, $4 job, $5 attempt at it, $6 how many, $7 lowest priority, $8, $9 and $10 from when on to look at priorities 0, 1
+ * and 2: below it nothing is left but rows that are gone, which take time to pass over.
+ * Indexes: deliveries_due, limit_windows_pkey (locked in the order of projects).
+ */
+export const takeDueMail: Statement<TakenRow> = statement(
+  'take-due-mail',
+  `with clock as (select ${databaseNow('$1')} as time),
+   second as (select date_trunc('second', time) as start from clock),
+   asked as (
+     select a.*, coalesce(p.send_rate_per_second, $2::int) as rate
+     from unnest($3::uuid[], $4::uuid[], $5::int[], $6::int[], $7::int[], $8::timestamptz[], $9::timestamptz[],
+       $10::timestamptz[]) as a (project_id, job_id, attempt, wanted, lowest, since0, since1, since2)
+     join projects p on p.id = a.project_id and not p.disabled
+   ),
+   spent as materialized (
+     select w.project_id, case when w.window_start = (select start from second) then w.used else 0 end as used
+     from limit_windows w
+     where w.kind = 'SENDS' and w.project_id = any(array(select project_id from asked where rate > 0))
+     order by w.project_id for update
+   ),
+   turn as materialized (
+     select asked.*, case when rate = 0 then wanted
+         else least(wanted, greatest(0, rate - coalesce(spent.used, 0))) end as room
+     from asked left join spent using (project_id)
+   ),
+   due as materialized (
+     select turn.project_id, turn.job_id, turn.attempt, turn.rate, next.email_id from turn
+     cross join lateral (
+       select found.* from (values (0, since0), (1, since1), (2, since2)) as v (priority, since)
+       cross join lateral (
+         select d.email_id, d.priority, d.due_at from deliveries d
+         where d.project_id = turn.project_id and d.taken_by is null and d.priority = v.priority
+           and d.due_at >= v.since and d.due_at <= (select time from clock)
+         order by d.due_at, d.email_id limit turn.room for update skip locked) found
+       where v.priority <= turn.lowest
+       order by found.priority, found.due_at, found.email_id limit turn.room) next
+   ),
+   taken as (
+     update deliveries d set taken_by = due.job_id, taken_attempt = due.attempt, attempts = d.attempts + 1
+     from due where d.project_id = due.project_id and d.email_id = due.email_id
+     returning due.job_id, d.project_id, d.email_id, d.priority, d.size, d.attempts, d.due_at
+   ),
+   charged as (
+     insert into limit_windows as w (project_id, kind, window_start, used)
+     select project_id, 'SENDS', (select start from second), count(*)::int from due
+     where rate > 0 group by project_id order by project_id
+     on conflict (project_id, kind) do update set window_start = excluded.window_start,
+       used = case when w.window_start = excluded.window_start then w.used + excluded.used else excluded.used end
+   )
+   select turn.job_id as "jobId", turn.room,
+     case when turn.room < turn.wanted
+       then ceil(1000 * extract(epoch from second.start + interval '1 second' - clock.time))::int end as "throttledMs",
+     turn.project_id as "projectId", taken.email_id as "emailId", taken.priority, taken.size, taken.attempts,
+     taken.due_at as "dueAt", (1000 * extract(epoch from clock.time - taken.due_at))::float8 as "lateMs"
+   from clock, second, turn left join taken using (project_id, job_id)
+   order by taken.priority, taken.due_at, taken.email_id`,
+)
+
+export type DueEmail = {
+  projectId: string
+  id: string
+  toEmail: string
+  toName: string | null
+  from: string
+  fromName: string | null
+  replyTo: string | null
+  subject: string
+  type: MessageType
+  messageId: string
+  createdAt: Date
+  subscribed: boolean
+  suppressed: boolean
+  templateId: string | null
+  campaignId: string | null
+  sourceType: string
+  attachmentSetId: string | null
+  html: string | null
+  headers: { name: string; value: string }[] | null
+  dkimSelector: string | null
+  dkimPrivateKey: Buffer | null
+  dkimDomain: string | null
+  /** Of the sender's domain; null when the project no longer has it. */
+  domainStatus: DomainStatus | null
+}
+
+/**
+ * All that is needed to hand over the messages $2 of the projects $1, as it is now. What has been deleted meanwhile is
+ * not there. Keys: the primary ones, domains_domain_key.
+ */
+export const readDueMail: Statement<DueEmail> = statement(
+  'read-due-mail',
+  `select e.project_id as "projectId", e.id, e.to_email as "toEmail", e.to_name as "toName", e."from",
+     e.from_name as "fromName", e.reply_to as "replyTo", e.subject, e.type, e.message_id as "messageId",
+     e.created_at as "createdAt", c.subscribed, s.email is not null as suppressed,
+     e.template_id as "templateId", e.campaign_id as "campaignId", e.source_type as "sourceType",
+     e.attachment_set_id as "attachmentSetId", content.html, content.headers,
+     d.dkim_selector as "dkimSelector", d.dkim_private_key as "dkimPrivateKey", d.domain as "dkimDomain",
+     d.status as "domainStatus"
+   from unnest($1::uuid[], $2::uuid[]) as asked (project_id, id)
+   join emails e on e.project_id = asked.project_id and e.id = asked.id
+   join contacts c on c.project_id = e.project_id and c.id = e.contact_id
+   left join email_contents content on content.project_id = e.project_id and content.email_id = e.id
+   left join suppressions s on s.project_id = e.project_id and s.email = e.to_email
+   left join domains d on d.project_id = e.project_id and d.domain = substring(e."from" from '[^@]*$')`,
+)
+
+export const attachmentsOfSet: Statement<{
+  filename: string
+  contentType: string
+  disposition: 'attachment' | 'inline'
+  contentId: string | null
+  content: Buffer
+}> = statement(
+  'attachments-of-set',
+  `select filename, content_type as "contentType", disposition, content_id as "contentId", content
+   from email_attachments where project_id = $1::uuid and set_id = $2::uuid order by position`,
+)
+
+/**
+ * Gives back mail whose worker has died: its job is no longer active, or another worker has that by now. It is due at
+ * once; receivers may get it twice, with the same Message-ID. $1 shift of the clock, $2 project or null for all, $3 name
+ * of the queue, $4 now, $5 what to say. Index: deliveries_taken.
+ */
+export const releaseAbandoned: Statement<{ projectId: string; id: string }> = statement(
+  'release-abandoned-mail',
+  `with abandoned as (
+     select d.project_id, d.email_id from deliveries d
+     join emails e on e.project_id = d.project_id and e.id = d.email_id
+     where d.taken_by is not null and ($2::uuid is null or d.project_id = $2::uuid) and not exists (
+       select from pgboss.job j where j.name = $3 and j.id = d.taken_by and j.state = 'active'
+         and j.retry_count = d.taken_attempt)
+     for update of d, e skip locked
+   ),
+   released as (
+     update deliveries d set uncertain = true, taken_by = null, taken_attempt = null, due_at = ${databaseNow('$1')}
+     from abandoned a where d.project_id = a.project_id and d.email_id = a.email_id
+     returning d.project_id, d.email_id, d.attempts
+   )
+   update emails e set error = $5, attempts = r.attempts, updated_at = $4::timestamptz
+   from released r where e.project_id = r.project_id and e.id = r.email_id
+   returning e.project_id as "projectId", e.id`,
+)

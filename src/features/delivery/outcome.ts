@@ -1,0 +1,108 @@
+import type { DeliveryResult } from '../../mail/mailer.ts'
+import { refusalToReceive } from '../../messages/may-receive.rules.ts'
+import { MAX_ATTEMPTS, retryDelay, storable } from './delivery.rules.ts'
+import type { DueEmail, TakenRow } from './delivery.sql.ts'
+import type { OutcomeStatus } from './settle.sql.ts'
+
+/** A message that this worker has taken. */
+export type TakenEmail = Pick<
+  TakenRow,
+  'projectId' | 'jobId' | 'priority' | 'size' | 'attempts' | 'lateMs' | 'dueAt'
+> & {
+  id: string
+  jobAttempt: number
+}
+
+/** What is to be written about a message that was taken. */
+export type Outcome = {
+  status: OutcomeStatus
+  /** Until it is tried again. */
+  delayMs: number
+  /** 1 when no attempt was made. */
+  untried: 0 | 1
+  providerMessageId: string | null
+  /** Null keeps the one before. */
+  error: string | null
+  event: { name: string; data: object } | null
+  /** It may have arrived without anybody knowing. */
+  uncertain: boolean
+}
+
+const UNCHANGED = {
+  delayMs: 0,
+  untried: 0,
+  providerMessageId: null,
+  error: null,
+  event: null,
+  uncertain: false,
+} as const
+
+/** The message was not handed over and waits as before; `error` says why, if there is something to say. */
+export const givenBack = (error: string | null, delayMs = 0): Outcome => ({
+  ...UNCHANGED,
+  status: 'PENDING',
+  untried: 1,
+  delayMs,
+  error,
+})
+
+export const GONE: Outcome = { ...UNCHANGED, status: 'GONE' }
+
+const lifecycleData = (email: DueEmail) => ({
+  emailId: email.id,
+  subject: email.subject,
+  from: email.from,
+  messageId: email.messageId,
+  templateId: email.templateId,
+  campaignId: email.campaignId,
+  sourceType: email.sourceType,
+})
+
+export const givenUp = (email: DueEmail, status: 'FAILED' | 'SUPPRESSED', reason: string): Outcome => ({
+  ...UNCHANGED,
+  status,
+  error: reason,
+  event: {
+    name: status === 'FAILED' ? 'email.failed' : 'email.suppressed',
+    data: { ...lifecycleData(email), reason },
+  },
+})
+
+const REFUSALS = {
+  suppressed: 'The address is suppressed: it bounced, complained or was put on the list.',
+  unsubscribed: 'The contact has unsubscribed.',
+} as const
+
+/** Why a message is not handed over after all, if so: what may have changed while it waited. */
+export function refusalOf(email: DueEmail, attempts: number): Outcome | null {
+  const refusal = refusalToReceive(email)
+  if (refusal) return givenUp(email, 'SUPPRESSED', REFUSALS[refusal])
+  if (attempts > MAX_ATTEMPTS) {
+    return givenUp(email, 'FAILED', 'Every attempt to hand this message over was cut off.')
+  }
+  if (email.domainStatus === null) {
+    return givenUp(email, 'FAILED', 'The sender domain was removed from the project.')
+  }
+  return email.html === null ? givenUp(email, 'FAILED', 'The body of this message has expired.') : null
+}
+
+const UNCERTAIN = 'The message may have been accepted all the same, and may arrive twice.'
+
+/** What a hand-over comes to: done, tried again later, or given up. `random` is between 0 and 1. */
+export function outcomeOf(
+  email: DueEmail,
+  attempts: number,
+  result: Exclude<DeliveryResult, { kind: 'provider' }>,
+  random: number,
+): Outcome {
+  if (result.kind === 'sent') {
+    const providerMessageId = result.providerMessageId && storable(result.providerMessageId)
+    const event = { name: 'email.sent', data: lifecycleData(email) }
+    return { ...UNCHANGED, status: 'SENT', providerMessageId, event }
+  }
+  const isUncertain = result.kind === 'temporary' && result.uncertain === true
+  const reason = storable(result.reason) + (isUncertain ? ` ${UNCERTAIN}` : '')
+  const delayMs = result.kind === 'temporary' ? retryDelay(attempts, random) : null
+  if (delayMs === null) return givenUp(email, 'FAILED', reason)
+  return { ...UNCHANGED, status: 'PENDING', delayMs, error: reason, uncertain: isUncertain }
+}

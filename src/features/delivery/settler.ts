@@ -1,0 +1,134 @@
+import { segmentFollowing } from '../../changes/followers.ts'
+import type { Services } from '../../ctx.ts'
+import { isDatabaseUnavailable, sqlState } from '../../db/sql.ts'
+import { newId } from '../../lib/ids.ts'
+import type { Outcome, TakenEmail } from './outcome.ts'
+import { dropDelivery, settleDeliveries } from './settle.sql.ts'
+
+const RETRY_MS = 1_000
+/** What says nothing about the values: a row that is locked, a statement that took too long, a deadlock. */
+const PASSING = new Set(['55P03', '57014', '40P01', '40001'])
+
+const isPassing = (error: unknown): boolean => PASSING.has(sqlState(error) ?? '')
+/** The database is not there: no message will fare better than the others. */
+const isAway = (error: unknown): boolean => isDatabaseUnavailable(error) && !isPassing(error)
+/** The same statement will never succeed. */
+const hasBadValues = (error: unknown): boolean => !isDatabaseUnavailable(error) && !isPassing(error)
+
+type Settled = { email: TakenEmail; outcome: Outcome; written: () => void }
+
+/**
+ * Writes down what has become of messages. An outcome is kept until the database has it: losing one would send the
+ * message again.
+ */
+export class Settler {
+  readonly #services: Services
+  #finished: Settled[] = []
+  /** What is tried again in a moment. */
+  readonly #parked = new Set<Settled>()
+  #settling: Promise<void> | null = null
+  #stopped = false
+
+  constructor(services: Services) {
+    this.#services = services
+  }
+
+  /** Resolves when the outcome is written, or when the process stops without having reached the database. */
+  settle(email: TakenEmail, outcome: Outcome): Promise<void> {
+    return new Promise((written) => this.#add({ email, outcome, written }))
+  }
+
+  #add(settled: Settled): void {
+    if (this.#stopped) {
+      settled.written()
+      return
+    }
+    this.#finished.push(settled)
+    // #settleAll catches everything itself.
+    this.#settling ??= this.#settleAll().finally(() => {
+      this.#settling = null
+    })
+  }
+
+  /** Ends the trying. What is not settled is handed over again by whoever gets its job. */
+  stop(): void {
+    this.#stopped = true
+    for (const { written } of [...this.#finished.splice(0), ...this.#parked]) written()
+    this.#parked.clear()
+  }
+
+  /** What finishes while a statement runs is settled by the next one, so a busy worker settles in batches. */
+  async #settleAll(): Promise<void> {
+    while (this.#finished.length > 0) {
+      const batch = this.#finished
+      this.#finished = []
+      await this.#writeApart(batch)
+    }
+  }
+
+  /** What the database refuses, or has to wait for, must not keep the others, and all mail behind them, waiting. */
+  async #writeApart(batch: Settled[]): Promise<void> {
+    try {
+      await this.#write(batch)
+    } catch (error) {
+      const [first, ...others] = batch
+      if (!first) return
+      if (others.length > 0 && !isAway(error)) for (const settled of batch) await this.#writeApart([settled])
+      else if (hasBadValues(error)) await this.#writeWithoutWords(first, error)
+      else this.#tryLater(batch, error)
+    }
+  }
+
+  #tryLater(batch: Settled[], error: unknown): void {
+    this.#services.log.warn({ err: error }, 'deliveries could not be settled yet; trying again')
+    for (const settled of batch) this.#parked.add(settled)
+    setTimeout(() => {
+      for (const settled of batch) if (this.#parked.delete(settled)) this.#add(settled)
+    }, RETRY_MS).unref()
+  }
+
+  /** That the message has left matters more than what the provider said about it: sent again it would be doubled. */
+  async #writeWithoutWords(settled: Settled, refusal: unknown): Promise<void> {
+    const { email, outcome } = settled
+    this.#services.log.error({ err: refusal, emailId: email.id }, 'a delivery is settled without its details')
+    const plain = { ...outcome, providerMessageId: null, error: outcome.error && 'See the log.', event: null }
+    try {
+      await this.#write([{ ...settled, outcome: plain }])
+    } catch (error) {
+      if (!hasBadValues(error)) return this.#tryLater([{ ...settled, outcome: plain }], error)
+      this.#services.log.error(
+        { err: error, emailId: email.id },
+        'a delivery cannot be settled; it is not sent again',
+      )
+      const values = [email.projectId, email.id, email.jobId]
+      await this.#services.database
+        .delivery(dropDelivery, values)
+        .then(settled.written, (failure: unknown) => {
+          this.#tryLater([{ ...settled, outcome: plain }], failure)
+        })
+    }
+  }
+
+  async #write(batch: Settled[]): Promise<void> {
+    const now = this.#services.now()
+    const heard = await this.#services.database.delivery(settleDeliveries, [
+      this.#services.clockShift(),
+      now,
+      batch.map(({ email }) => email.projectId),
+      batch.map(({ email }) => email.id),
+      batch.map(({ email }) => email.jobId),
+      batch.map(({ email }) => email.jobAttempt),
+      batch.map(({ outcome }) => outcome.status),
+      batch.map(({ outcome }) => outcome.delayMs),
+      batch.map(({ outcome }) => outcome.untried),
+      batch.map(({ outcome }) => outcome.providerMessageId),
+      batch.map(({ outcome }) => outcome.error),
+      batch.map(() => newId(now)),
+      batch.map(({ outcome }) => outcome.event?.name ?? null),
+      batch.map(({ outcome }) => (outcome.event ? JSON.stringify(outcome.event.data) : null)),
+      batch.map(({ outcome }) => outcome.uncertain),
+    ])
+    for (const { projectId } of heard) this.#services.work.ask(segmentFollowing, { projectId })
+    for (const { written } of batch) written()
+  }
+}

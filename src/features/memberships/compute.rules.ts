@@ -1,0 +1,126 @@
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+
+/** Work that has time takes at most a twentieth of it, of a project's segments together. */
+export const SHARE = 20
+const COUNT_EVERY_MS = 5 * MINUTE
+/** Tracked segments follow the changes of contacts; this is for what may be missed. */
+const RECOMPUTE_EVERY_MS = 60 * MINUTE
+/** How often a segment is tried that could not be evaluated. */
+const RETRY_EVERY_MS = MINUTE
+/** A new segment, or condition, is left for so long to whoever made it: he may ask for the pass, and for what it did. */
+const SETTLE_MS = 300
+/** How often it is looked for windows that have passed. */
+export const WINDOWS_EVERY_MS = 30 * SECOND
+
+/** How long a pass waits for those who wrote before the segment listened, and how often it is looked whether they are done. */
+const WAIT_MS = MINUTE
+const LOOK_EVERY_MS = 100
+
+/** What is read of a segment to find out what it needs. */
+export const SEGMENT_STATE = {
+  ...{
+    id: true,
+    type: true,
+    trackMembership: true,
+    pass: true,
+    passAsked: true,
+    passAfter: true,
+    passIsSlow: true,
+  },
+  ...{ computedAt: true, countedAt: true, troubledAt: true, updatedAt: true },
+  ...{ listeningXid: true, listeningAt: true, passHeldUntil: true },
+} as const
+
+export type SegmentState = {
+  id: string
+  type: 'DYNAMIC' | 'STATIC'
+  trackMembership: boolean
+  pass: number
+  passAsked: number
+  passAfter: string | null
+  passIsSlow: boolean
+  computedAt: Date | null
+  countedAt: Date | null
+  troubledAt: Date | null
+  updatedAt: Date
+  listeningXid: bigint | null
+  listeningAt: Date | null
+  passHeldUntil: Date | null
+}
+
+/** The time, and the oldest transaction that is under way. */
+export type Moment = { now: number; oldestXid: bigint }
+
+/**
+ * The next part of a pass over all contacts, a count of stored members, or a look for windows that have passed; `at`
+ * says when it is due. What is urgent does not wait for its share of the time.
+ */
+export type Duty =
+  | { task: 'pass' | 'count'; segmentId: string; isUrgent: boolean; at: number }
+  | { task: 'windows'; isUrgent: false; at: number }
+
+const isDynamic = ({ type }: SegmentState): boolean => type === 'DYNAMIC'
+
+/** Somebody waits for the pass: it was asked for, or the condition is new. */
+const isUrgent = ({ pass, passAsked, passAfter, passIsSlow }: SegmentState): boolean =>
+  passAsked > pass || (passAfter !== null && !passIsSlow)
+
+const after = (time: Date | null, pause: number): number => (time === null ? 0 : time.getTime() + pause)
+
+/** `askPass` asks for the pass after the next one, and so for one at once. Clocks may be ahead: then it is not waited. */
+function settledAt({ pass, passAsked, passAfter, updatedAt }: SegmentState, now: number): number {
+  const isAskedFor = passAsked > pass + 1 || passAfter !== null || updatedAt.getTime() > now
+  return isAskedFor ? 0 : updatedAt.getTime() + SETTLE_MS
+}
+
+/**
+ * When a pass may begin: who began to write before the segment listened has said nothing to it, so the pass has to see what
+ * he wrote. One that never ends is not waited for; another pass is made when he is done.
+ */
+function heardAt({ passAfter, listeningXid, listeningAt }: SegmentState, { now, oldestXid }: Moment): number {
+  if (passAfter !== null || listeningXid === null || listeningXid < oldestXid) return 0
+  return Math.min(after(listeningAt, WAIT_MS), now + LOOK_EVERY_MS)
+}
+
+/** When it is tried again to see those whom the last pass did not wait for; never, when there were none. */
+const repeatedAt = ({ listeningXid }: SegmentState, { now, oldestXid }: Moment): number =>
+  listeningXid === null ? Number.POSITIVE_INFINITY : listeningXid < oldestXid ? 0 : now + WAIT_MS
+
+/** What a segment needs, and when. */
+function dutiesOf(segment: SegmentState, moment: Moment): Duty[] {
+  const duty = (task: 'pass' | 'count', at: number, urgent = false): Duty => ({
+    ...{ task, segmentId: segment.id, isUrgent: urgent },
+    at: task === 'pass' ? Math.max(at, after(segment.passHeldUntil, 0)) : at,
+  })
+  const { now } = moment
+  const { trackMembership, troubledAt, passAfter, computedAt, countedAt } = segment
+  if (!isDynamic(segment)) return [duty('count', after(countedAt, COUNT_EVERY_MS))]
+  if (troubledAt !== null) return [duty('pass', after(troubledAt, RETRY_EVERY_MS))]
+  if (isUrgent(segment))
+    return [duty('pass', Math.max(settledAt(segment, now), heardAt(segment, moment)), true)]
+  if (passAfter !== null) return [duty('pass', 0)]
+  // The number moves with the members, but not when a contact is deleted.
+  if (!trackMembership) return [duty('pass', after(countedAt, COUNT_EVERY_MS))]
+  return [
+    duty('pass', Math.min(after(computedAt, RECOMPUTE_EVERY_MS), repeatedAt(segment, moment))),
+    duty('count', after(countedAt, COUNT_EVERY_MS)),
+  ]
+}
+
+const rankOf = ({ isUrgent: urgent, task }: Duty): number => (urgent ? 0 : task === 'windows' ? 1 : 2)
+
+/**
+ * What is to be done next for a project's segments: the urgent first, then windows, which are late at once, then what
+ * is due for longest. What is not due yet comes last.
+ */
+export function nextDuty(segments: SegmentState[], windowsAt: number, moment: Moment): Duty | null {
+  const { now } = moment
+  const duties = segments.flatMap((segment) => dutiesOf(segment, moment))
+  if (segments.some(({ trackMembership }) => trackMembership)) {
+    duties.push({ task: 'windows', isUrgent: false, at: windowsAt })
+  }
+  const due = duties.filter(({ at }) => at <= now)
+  const byRank = (one: Duty, other: Duty) => rankOf(one) - rankOf(other) || one.at - other.at
+  return due.toSorted(byRank)[0] ?? duties.toSorted((one, other) => one.at - other.at)[0] ?? null
+}

@@ -1,0 +1,218 @@
+import { type LastEvent, matchTree, type Subject } from '../../audience/match.rules.ts'
+import type { Audience } from '../../audience/tree.rules.ts'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { isDatabaseUnavailable, isTimeOut } from '../../db/sql.ts'
+import type { JsonValue } from '../../lib/json.ts'
+import { askPasses } from './compute.sql.ts'
+import { askForChecks } from './compute.ts'
+import {
+  concerns,
+  heardFrom,
+  type Named,
+  namedBy,
+  type Topics,
+  topicsByContact,
+  topicsTogether,
+} from './follow.rules.ts'
+import {
+  allTracked,
+  conditionsOf,
+  firstChanges,
+  lastEventsOf,
+  membershipsOf,
+  noteTrouble,
+  removeChanges,
+  subjectsOf,
+  type TrackedRow,
+  trackedThatAsk,
+} from './follow.sql.ts'
+import { applyMoves, audienceOf, type Move, withMemberships } from './membership.ts'
+
+/** Evaluations of one commit: contacts by segments. */
+const MAX_PAIRS = 200_000
+/** Members that one commit moves, and how long it evaluates: others wait for what it holds. */
+const MAX_MOVES = 5_000
+const EVALUATE_MS = 500
+/** Contacts between two looks at the time and at other work of the process. */
+const STRIDE = 64
+
+/** A segment that is read; `heardFrom`: the first id of changes since it listens. */
+type Tracked = TrackedRow & { audience: Audience; named: Named; heardFrom: string }
+/** Audiences that a slice has read already, by segment and revision. */
+export type Known = Map<string, Tracked>
+
+/** What came of a batch: another slice is at it; it took too long; there are more changes; there are none. */
+type Followed = 'busy' | 'slow' | 'more' | 'done'
+
+/**
+ * Follows the first changes of the project, `size` at most, in one commit: loads their contacts once, evaluates the
+ * tracked segments that name what has changed, and writes only who enters or leaves.
+ */
+export async function followBatch(ctx: Ctx, size: number, known: Known): Promise<Followed> {
+  try {
+    return await followFirst(ctx, size, known)
+  } catch (error) {
+    if (isTimeOut(error)) return 'slow'
+    throw error
+  }
+}
+
+async function followFirst(ctx: Ctx, size: number, known: Known): Promise<Followed> {
+  const projectId = projectIdOf(ctx)
+  const followed = await withMemberships(ctx, async (tx, now) => {
+    const changes = await tx.sql(firstChanges, [projectId, size])
+    const topics = topicsByContact(changes)
+    const segments = await askedSegments(tx, topics, known, now)
+    const room = Math.ceil(MAX_PAIRS / Math.max(1, segments.length))
+    const ids = [...topics.keys()].slice(0, room)
+    const subjects = await loadSubjects(tx, ids, segments)
+    const { moves, last } = await evaluate(ids, { topics, segments, subjects, now })
+    const revisions = new Map(segments.map(({ id, revision }) => [id, revision]))
+    const { heard } = await applyMoves(tx, moves, { revisions, now })
+    const done = new Set(ids.slice(0, last))
+    const gone = changes.filter(({ contactId }) => done.has(contactId)).map(({ id }) => id)
+    if (gone.length > 0) await tx.sql(removeChanges, [projectId, gone])
+    return heard || changes.length === size || gone.length < changes.length ? 'more' : 'done'
+  })
+  return followed ?? 'busy'
+}
+
+/**
+ * Leaves the first change to passes of the segments that ask for it: its contact takes too long, and the changes of others
+ * go on.
+ */
+export async function leaveToPasses(ctx: Ctx): Promise<void> {
+  const projectId = projectIdOf(ctx)
+  await withMemberships(ctx, async (tx) => {
+    const changes = await tx.sql(firstChanges, [projectId, 1])
+    const asking = await askingSegments(tx, topicsByContact(changes))
+    await tx.sql(askPasses, [projectId, asking.map(({ id }) => id)])
+    await tx.sql(removeChanges, [projectId, changes.map(({ id }) => id)])
+    await askForChecks(tx)
+    const contactIds = changes.map(({ contactId }) => contactId)
+    tx.log.warn(
+      { projectId, contactIds },
+      'a change takes too long to follow; it is left to passes over all contacts',
+    )
+  })
+}
+
+function askingSegments(tx: Ctx, topics: Map<string, Topics>): Promise<TrackedRow[]> {
+  const together = topicsTogether(topics.values())
+  if (!together) return tx.sql(allTracked, [projectIdOf(tx)])
+  const { events, fields, dataKeys, segments } = together
+  return tx.sql(trackedThatAsk, [projectIdOf(tx), events, fields, dataKeys, segments])
+}
+
+/** The segments that name what has changed. One that cannot be read is noted and left out: a pass makes up for it. */
+async function askedSegments(
+  tx: Ctx,
+  topics: Map<string, Topics>,
+  known: Known,
+  now: Date,
+): Promise<Tracked[]> {
+  if (topics.size === 0) return []
+  const projectId = projectIdOf(tx)
+  const rows = await askingSegments(tx, topics)
+  const keyOf = ({ id, revision }: TrackedRow) => `${id} ${revision}`
+  const unread = rows.filter((row) => !known.has(keyOf(row))).map(({ id }) => id)
+  const conditions = unread.length > 0 ? await tx.sql(conditionsOf, [projectId, unread]) : []
+  const conditionOf = new Map(conditions.map(({ id, condition }) => [id, condition]))
+  const segments: Tracked[] = []
+  for (const row of rows) {
+    const read = known.get(keyOf(row)) ?? (await readSegment(tx, row, conditionOf.get(row.id) ?? null, now))
+    if (!read) continue
+    known.set(keyOf(row), read)
+    segments.push({ ...read, ...row })
+  }
+  return segments
+}
+
+async function readSegment(
+  tx: Ctx,
+  row: TrackedRow,
+  condition: JsonValue,
+  now: Date,
+): Promise<Tracked | null> {
+  try {
+    const audience = await audienceOf(tx, { id: row.id, condition })
+    return { ...row, audience, named: namedBy(audience), heardFrom: heardFrom(row.listeningAt) }
+  } catch (error) {
+    if (isDatabaseUnavailable(error)) throw error
+    await reportTrouble(tx, row.id, error, now)
+    return null
+  }
+}
+
+/** Notes that a segment cannot be evaluated, and says so the first time. */
+export async function reportTrouble(tx: Ctx, segmentId: string, error: unknown, now: Date): Promise<void> {
+  const [news] = await tx.sql(noteTrouble, [projectIdOf(tx), segmentId, now])
+  if (!news) return
+  const advice = 'a segment cannot be evaluated; its members stay as they are; it is tried again every minute'
+  tx.log.warn({ err: error, projectId: projectIdOf(tx), segmentId }, advice)
+}
+
+type Loaded = Subject & { memberOf: ReadonlySet<string> }
+
+/** The contacts with all that the segments ask for. */
+async function loadSubjects(tx: Ctx, ids: string[], segments: Tracked[]): Promise<Map<string, Loaded>> {
+  if (segments.length === 0) return new Map()
+  const projectId = projectIdOf(tx)
+  const names = [...new Set(segments.flatMap(({ named }) => [...named.events]))]
+  const stored = [...new Set(segments.flatMap(({ id, named }) => [id, ...named.lists]))]
+  const contacts = await tx.sql(subjectsOf, [projectId, ids])
+  const events = names.length > 0 ? await tx.sql(lastEventsOf, [projectId, ids, names]) : []
+  const memberships = await tx.sql(membershipsOf, [projectId, ids, stored])
+  const eventsOf = new Map<string, Map<string, LastEvent>>()
+  for (const { contactId, name, at, byPerson } of events) {
+    const last = eventsOf.get(contactId) ?? new Map<string, LastEvent>()
+    eventsOf.set(contactId, last.set(name, { at, byPerson }))
+  }
+  const memberOf = new Map(memberships.map(({ contactId, segmentIds }) => [contactId, new Set(segmentIds)]))
+  const none: ReadonlySet<string> = new Set()
+  return new Map(
+    contacts.map(({ id, ...contact }) => {
+      const stored = memberOf.get(id) ?? none
+      return [id, { contact, events: eventsOf.get(id) ?? new Map(), segments: stored, memberOf: stored }]
+    }),
+  )
+}
+
+type Batch = { topics: Map<string, Topics>; segments: Tracked[]; subjects: Map<string, Loaded>; now: Date }
+
+/** Who moves, of the first contacts: up to the place `last`, as far as one commit goes. */
+async function evaluate(ids: string[], batch: Batch): Promise<{ moves: Move[]; last: number }> {
+  const began = performance.now()
+  const moves: Move[] = []
+  for (const [place, id] of ids.entries()) {
+    moves.push(...movesOf(id, batch))
+    if (moves.length >= MAX_MOVES) return { moves, last: place + 1 }
+    if ((place + 1) % STRIDE !== 0) continue
+    if (performance.now() - began > EVALUATE_MS) return { moves, last: place + 1 }
+    await new Promise(setImmediate)
+  }
+  return { moves, last: ids.length }
+}
+
+function movesOf(contactId: string, { topics, segments, subjects, now }: Batch): Move[] {
+  const [subject, changed] = [subjects.get(contactId), topics.get(contactId)]
+  if (!subject || !changed) return []
+  return segments.flatMap((segment): Move[] => {
+    if (!concerns(changed, segment.named) || isLeftToPass(segment, contactId, changed)) return []
+    const enters = matchTree(segment.audience, subject, now)
+    return enters === subject.memberOf.has(segment.id) ? [] : [{ segmentId: segment.id, contactId, enters }]
+  })
+}
+
+/**
+ * Before a segment is filled, whom its first pass has yet to look at is left to it: he was there before, unless something has
+ * happened since that the segment hears of.
+ */
+const isLeftToPass = (
+  { isFilled, after, until, heardFrom }: Tracked,
+  contactId: string,
+  { lastChange }: Topics,
+): boolean =>
+  !isFilled &&
+  lastChange < heardFrom &&
+  (after === null || until === null || (contactId > after && contactId <= until))

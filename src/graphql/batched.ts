@@ -1,0 +1,15 @@
+import DataLoader from 'dataloader'
+import type { Ctx } from '../ctx.ts'
+
+/**
+ * What resolves one field of many objects: what one GraphQL request asks for all of them is read together. `read`
+ * answers in the order of the ids.
+ */
+export function batched<Value>(read: (ctx: Ctx, ids: string[]) => Promise<Value[]>) {
+  const loaders = new WeakMap<Ctx, DataLoader<string, Value>>()
+  return (ctx: Ctx, id: string): Promise<Value> => {
+    const loader = loaders.get(ctx) ?? new DataLoader<string, Value>((ids) => read(ctx, [...ids]))
+    loaders.set(ctx, loader)
+    return loader.load(id)
+  }
+}

@@ -1,0 +1,86 @@
+type Waiter = { size: number; owner: string; enter: () => void }
+
+export type SlotsOptions = {
+  /** How much one owner may have at a time; all of it by default. */
+  perOwner?: number
+}
+
+/**
+ * A bounded amount of something, such as connections or bytes. Owners who wait take turns, each in its own order;
+ * urgent requests go before others. What is larger than all that an owner may have goes when the owner has nothing.
+ */
+export class Slots {
+  readonly #size: number
+  readonly #perOwner: number
+  #used = 0
+  readonly #usedBy = new Map<string, number>()
+  readonly #urgent = new Queue()
+  readonly #others = new Queue()
+
+  constructor(size: number, { perOwner = size }: SlotsOptions = {}) {
+    this.#size = size
+    this.#perOwner = perOwner
+  }
+
+  /** Waits for `size` of it and returns how to give that back. */
+  async take(size: number, owner: string, { urgent = false } = {}): Promise<() => void> {
+    await new Promise<void>((enter) => {
+      const queue = urgent ? this.#urgent : this.#others
+      queue.add({ size, owner, enter })
+      this.#admit()
+    })
+    let given = false
+    return () => {
+      if (given) return
+      given = true
+      this.#note(owner, -size)
+      this.#admit()
+    }
+  }
+
+  #fits = ({ size, owner }: Waiter): boolean => {
+    const own = this.#usedBy.get(owner) ?? 0
+    const isSmallEnough = this.#used === 0 || this.#used + size <= this.#size
+    return isSmallEnough && (own === 0 || own + size <= this.#perOwner)
+  }
+
+  #note(owner: string, size: number): void {
+    this.#used += size
+    const own = (this.#usedBy.get(owner) ?? 0) + size
+    if (own === 0) this.#usedBy.delete(owner)
+    else this.#usedBy.set(owner, own)
+  }
+
+  #admit(): void {
+    for (;;) {
+      const next = this.#urgent.next(this.#fits) ?? this.#others.next(this.#fits)
+      if (!next) return
+      this.#note(next.owner, next.size)
+      next.enter()
+    }
+  }
+}
+
+/** Who waits, by owner: the owner who was served the longest ago is asked first. */
+class Queue {
+  readonly #owners = new Map<string, Waiter[]>()
+
+  add(waiter: Waiter): void {
+    const waiting = this.#owners.get(waiter.owner)
+    if (waiting) waiting.push(waiter)
+    else this.#owners.set(waiter.owner, [waiter])
+  }
+
+  /** The first waiter of the first owner whom the check lets through; it waits no longer. */
+  next(fits: (waiter: Waiter) => boolean): Waiter | null {
+    for (const [owner, waiting] of this.#owners) {
+      const [first] = waiting
+      if (!first || !fits(first)) continue
+      waiting.shift()
+      this.#owners.delete(owner)
+      if (waiting.length > 0) this.#owners.set(owner, waiting)
+      return first
+    }
+    return null
+  }
+}

@@ -1,0 +1,58 @@
+import { failed, inTrouble, unanswered } from './define-mailer.ts'
+import type { DeliveryResult } from './mailer.ts'
+
+/** What the client throws: an answer's status and its text, trouble on the way as status 400; 0 is anything else. */
+export type MailgunFailure = { status: number; phrase: string; details: string }
+
+const checkUrl =
+  'Check MAILGUN_URL: https://api.mailgun.net, or https://api.eu.mailgun.net for domains in the EU.'
+const checkKey = 'Check MAILGUN_API_KEY, and that MAILGUN_URL is the region of its account.'
+const checkDomain =
+  'Look at the domain in Mailgun: it must be added to the account, verified and not disabled.'
+const checkAccount = 'Look at the account in Mailgun: its plan, its payments and whether it is activated.'
+
+/** What Mailgun says, with various statuses, when it does not serve the sender's domain. */
+const aboutDomain =
+  /\bdomain\b.*(?:not found|unverified|not verified|not allowed to send|disabled|inactive)|sandbox (?:sub)?domain/i
+const aboutAccount = /\baccount\b.*(?:disabled|suspended|terminated|inactive|activate)|free accounts/i
+
+/** What a failed hand-over means. A key that has sent before is right, so that 401 is about the domain then. */
+export function explainMailgun(failure: MailgunFailure, keyWorks: boolean): DeliveryResult {
+  const { status, phrase, details } = failure
+  if (!answered(failure)) return onTheWay(failure)
+  const reason = `Mailgun: ${details || phrase} (${status})`
+  if (status === 429 || status === 408 || status >= 500) return failed('temporary', reason)
+  if (aboutDomain.test(details)) return inTrouble('domain', reason, checkDomain)
+  if (status === 402 || aboutAccount.test(details)) return inTrouble('account', reason, checkAccount)
+  if (status === 401 || status === 403) return inTrouble(keyWorks ? 'domain' : 'account', reason, checkKey)
+  if (status === 404 || status === 405) return inTrouble('account', reason, checkUrl)
+  if (status === 421) return inTrouble('domain', reason, checkDomain)
+  return failed('permanent', reason)
+}
+
+/** A page of another server answers 200 as well; only Mailgun names the message. */
+export const notMailgun = inTrouble('account', 'Mailgun: the answer names no message', checkUrl)
+
+/**
+ * The client reports trouble on the way as status 400 too, with the error's code (ECONNREFUSED) in place of the
+ * reason phrase (Bad Request); for an answer that has no phrase it puts ERR_BAD_REQUEST there. "Incorrect url"
+ * is its own word for an API that answers, but not to this path.
+ */
+function answered({ status, phrase }: MailgunFailure): boolean {
+  if (status !== 400 || phrase === 'ERR_BAD_REQUEST') return status !== 0
+  return phrase !== incorrectUrl && !/^[A-Z\d_]*$/.test(phrase)
+}
+
+const incorrectUrl = 'Incorrect url'
+
+/** No connection was made: the address is wrong, or what is there is not the API. */
+const notReached =
+  /^(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO)$|CERT|SELF_SIGNED|UNABLE_TO_/
+
+/** Once there is a connection, nobody can tell what has been read at its other end. */
+function onTheWay({ phrase, details }: MailgunFailure): DeliveryResult {
+  const reason = `Mailgun: ${details || phrase}`
+  if (phrase === incorrectUrl) return inTrouble('account', reason, checkUrl)
+  if (!notReached.test(phrase)) return unanswered(reason)
+  return inTrouble('account', reason, `${checkUrl} This machine must be able to reach it.`)
+}

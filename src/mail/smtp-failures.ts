@@ -1,0 +1,52 @@
+import type { NodemailerError } from 'nodemailer'
+import { failed, inTrouble, unanswered } from './define-mailer.ts'
+import type { DeliveryResult } from './mailer.ts'
+
+/** How far a hand-over has come: the connection is not ready yet, the conversation is on, all has been written. */
+export type Progress = 'connecting' | 'talking' | 'written'
+
+/** Replies that ask for a log-in or for encryption: the operator's mistake, which must not cost mail. */
+const accessReplies = new Set([530, 534, 535, 538])
+const logInCodes = new Set(['EAUTH', 'ENOAUTH', 'EOAUTH2'])
+const unresolved = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EDNS'])
+const unreachable = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'])
+const certificate = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|certificate/
+
+/** What a failed hand-over means; `reason` is what the server or the network said. */
+export function explainSmtp(error: NodemailerError, progress: Progress, reason: string): DeliveryResult {
+  const advice = adviceFor(error, progress)
+  if (advice !== null) return inTrouble('account', reason, advice)
+  if (refused(error)) return failed('permanent', reason)
+  const answered = error.response !== undefined
+  return progress === 'written' && !answered ? unanswered(reason) : failed('temporary', reason)
+}
+
+/** What the operator should do; null when the failure is about the message. */
+function adviceFor(error: NodemailerError, progress: Progress): string | null {
+  const { response = '', responseCode = 0 } = error
+  const codes = [error.code ?? '', originalCode(error)]
+  const has = (known: Set<string>) => codes.some((code) => known.has(code))
+  if (accessReplies.has(responseCode) || has(logInCodes)) {
+    if (/TLS|encrypt/i.test(response)) return 'Add ?requireTLS=true to SMTP_URL, or use smtps://.'
+    return 'Check the user name and the password in SMTP_URL.'
+  }
+  if (has(unresolved)) return 'Check the host name in SMTP_URL, and that this machine can resolve it.'
+  if (has(unreachable)) return 'Check the host and the port in SMTP_URL, and that the server runs.'
+  // The words of a server may name the recipient, so they tell nothing about its certificate.
+  const ownWords = error.response === undefined ? error.message : ''
+  if (certificate.test(`${codes.join(' ')} ${ownWords}`)) {
+    return 'Use the host name of the certificate in SMTP_URL, and name an own authority in NODE_EXTRA_CA_CERTS.'
+  }
+  if (codes.includes('ETLS')) return 'Check the port in SMTP_URL, and smtp:// against smtps://.'
+  if (progress !== 'connecting') return null
+  return 'Check the port in SMTP_URL, smtp:// against smtps://, and whether the server takes connections.'
+}
+
+const originalCode = (error: object): string =>
+  'originalCode' in error && typeof error.originalCode === 'string' ? error.originalCode : ''
+
+/** True when the server, or nodemailer before it, refused this message or its addresses for good. */
+function refused({ code, response, responseCode, permanent }: NodemailerError): boolean {
+  if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false
+  return responseCode === undefined ? response === undefined : permanent === true
+}

@@ -1,0 +1,20 @@
+/** What decides whether somebody may get a message. */
+export type Receiver = {
+  type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
+  subscribed: boolean
+  /** The address bounced, complained, or was put on the list by hand. */
+  suppressed: boolean
+}
+
+export type Refusal = 'suppressed' | 'unsubscribed'
+
+/**
+ * The one rule of who may receive what: nobody whose address is suppressed, and of marketing mail (MARKETING,
+ * HEADLESS) nobody who is not subscribed. Null when the message may go out. `mayReceiveSql` is the same in SQL.
+ */
+export function refusalToReceive({ type, subscribed, suppressed }: Receiver): Refusal | null {
+  if (suppressed) return 'suppressed'
+  return type !== 'TRANSACTIONAL' && !subscribed ? 'unsubscribed' : null
+}
+
+export const mayReceive = (receiver: Receiver): boolean => refusalToReceive(receiver) === null

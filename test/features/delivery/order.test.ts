@@ -1,0 +1,175 @@
+import * as assert from 'uvu/assert'
+import { mailDelivery } from '../../../src/features/delivery/mail-delivery.ts'
+import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
+import { emailRow, sendMail } from '../../support/mailing.ts'
+import { scenario } from '../../support/scenario.ts'
+import { type Project, type Service, startService, until } from '../../support/service.ts'
+
+type Context = Service & { sink: MailSink }
+
+/** A service with one connection to its SMTP server, so that messages arrive in the order in which they are taken. */
+async function start(): Promise<Context> {
+  const sink = await startMailSink()
+  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url, SMTP_CONNECTIONS: '1' })
+  return {
+    ...service,
+    sink,
+    stop: async () => {
+      await service.stop()
+      await sink.stop()
+    },
+  }
+}
+
+/** Messages that wait in a disabled project until `release`, so that all are there when the first is taken. */
+async function waiting(context: Context, project: Project, names: string[]): Promise<string[]> {
+  const ids: string[] = []
+  for (const name of names) ids.push(await sendMail(context, `${name}@receiver.example`, {}, project))
+  return ids
+}
+
+const disable = ({ sql }: Context, project: Project) =>
+  sql('update projects set disabled = true where id = $1', [project.id])
+
+async function release({ sql, app }: Context, project: Project): Promise<void> {
+  await sql('update projects set disabled = false where id = $1', [project.id])
+  app.services.work.ask(mailDelivery, { projectId: project.id, standing: 'left' })
+}
+
+const arrived = ({ sink }: Context, names: string[]) =>
+  until('all have arrived', () => {
+    const found = sink.arrivals.map(({ to }) => to.split('@')[0] ?? '').filter((name) => names.includes(name))
+    return found.length === names.length && found
+  })
+
+/** Held back by a due time in the future until all are there. */
+async function heldBack(context: Context, names: string[]): Promise<{ project: Project; ids: string[] }> {
+  const project = await context.newProject()
+  const hold = context.sink.hold()
+  // One message keeps the only connection busy while the others come in.
+  await sendMail(context, `plug-${names[0]}@receiver.example`, {}, project)
+  await until('the connection is busy', () => context.sink.underWay.size === 1)
+  await disable(context, project)
+  await context.sql('update projects set disabled = false where id = $1', [project.id])
+  const ids = await waiting(context, project, names)
+  hold()
+  return { project, ids }
+}
+
+scenario('The order of delivery', start, (test) => {
+  test('of a project is by priority, then by the time at which mail is due', async (context) => {
+    const { sql, newProject } = context
+    const project = await newProject()
+    const names = ['campaign-early', 'campaign-late', 'workflow', 'reset', 'earlier-reset']
+    await disable(context, project)
+    await sql('update projects set disabled = false where id = $1', [project.id])
+    // Not due until all are in place.
+    await sql(
+      `create or replace function hold_back() returns trigger language plpgsql as
+       'begin new.due_at := now() + interval ''1 hour''; return new; end'`,
+    )
+    await sql(
+      'create trigger hold_back before insert on deliveries for each row execute function hold_back()',
+    )
+    const ids = await waiting(context, project, names)
+    await sql('drop trigger hold_back on deliveries')
+    const place = [
+      [2, 50],
+      [2, 40],
+      [1, 10],
+      [0, 20],
+      [0, 30],
+    ]
+    for (const [index, id] of ids.entries()) {
+      await sql(
+        `update deliveries set priority = $2, due_at = now() - $3::int * interval '1 second' where email_id = $1`,
+        [id, ...(place[index] ?? [])],
+      )
+    }
+    await release(context, project)
+    assert.equal(await arrived(context, names), [
+      'earlier-reset',
+      'reset',
+      'workflow',
+      'campaign-early',
+      'campaign-late',
+    ])
+  })
+
+  test('does not leave out mail that was committed late with an earlier due time', async (context) => {
+    const { sql, project } = context
+    const first = await sendMail(context, 'first@receiver.example')
+    await until('it is sent', async () => (await emailRow(context, first)).status === 'SENT')
+    const { ids } = await heldBack(context, ['late-commit'])
+    // As if its transaction had begun long before what was taken last.
+    await sql(`update deliveries set due_at = now() - interval '5 minutes' where email_id = $1`, [ids[0]])
+    await until(
+      'it is sent all the same',
+      async () => (await emailRow(context, ids[0] ?? '')).status === 'SENT',
+    )
+    assert.ok(project)
+  })
+})
+
+scenario(
+  'The rate of a project',
+  () => startService({ PROJECT_SEND_RATE_PER_SECOND: '5' }),
+  (test) => {
+    test('holds over all of its mail, and is charged only for what is taken', async (service) => {
+      const { call, project, sql } = service
+      const to = Array.from({ length: 12 }, (_, index) => `paced${index}@receiver.example`)
+      const body = { to, from: `hello@${project.domain}`, subject: 'Paced', body: '<p>Paced</p>' }
+      const answer = await call('POST', '/v1/send', { key: project.secret, body })
+      assert.is(answer.status, 200, answer.text)
+      await until('all are sent', async () => {
+        const [row] = await sql(`select count(*)::int as count from emails where status = 'SENT'`)
+        return row?.count === 12
+      })
+      const seconds = await sql<{ count: number }>(
+        `select count(*)::int as count from events where name = 'email.sent' group by date_trunc('second', created_at)`,
+      )
+      // Settling may fall into the second after the one in which a message was taken.
+      assert.ok(seconds.length >= 3, `${seconds.length} seconds`)
+      assert.ok(Math.max(...seconds.map(({ count }) => count)) <= 10)
+      const [window] = await sql(`select used from limit_windows where project_id = $1 and kind = 'SENDS'`, [
+        project.id,
+      ])
+      assert.ok(window?.used <= 5, `${window?.used} charged in the last second`)
+    })
+
+    test('of one project does not slow down another', async (service) => {
+      const { newProject, call, sql } = service
+      const [busy, other] = [await newProject(), await newProject()]
+      const to = Array.from({ length: 60 }, (_, index) => `many${index}@receiver.example`)
+      const body = { to, from: `hello@${busy.domain}`, subject: 'Many', body: '<p>Many</p>' }
+      await call('POST', '/v1/send', { key: busy.secret, body })
+      const id = await sendMail(service, 'quick@receiver.example', {}, other)
+      await until('it is sent', async () => (await emailRow(service, id)).status === 'SENT')
+      const [row] = await sql(
+        `select count(*)::int as count from emails where project_id = $1 and status = 'PENDING'`,
+        [busy.id],
+      )
+      assert.ok(row?.count > 30, `${row?.count} of the busy project still wait`)
+    })
+  },
+)
+
+scenario('Suppressed addresses', startService, (test) => {
+  test('get no mail, transactional mail neither, and the event says why', async (service) => {
+    const { sql, project } = service
+    await sql(
+      `insert into suppressions (project_id, email, reason, created_at) values ($1, 'gone@receiver.example', 'BOUNCE', now())`,
+      [project.id],
+    )
+    const id = await sendMail(service, 'gone@receiver.example')
+    const row = await until('it is settled', async () => {
+      const found = await emailRow(service, id)
+      return found.status !== 'PENDING' && found
+    })
+    assert.is(row.status, 'SUPPRESSED')
+    assert.match(row.error, 'suppressed')
+    const [event] = await sql('select name, data from events where email_id = $1', [id])
+    assert.is(event?.name, 'email.suppressed')
+    assert.equal(await sql('select from deliveries where email_id = $1', [id]), [])
+  })
+})
