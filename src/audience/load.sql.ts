@@ -20,27 +20,52 @@ export type ContactRow = {
   data: JsonObject
 }
 
-/** $1 project, $2 contact. */
-export const contactOf: Statement<ContactRow> = statement(
-  'audience-contact',
-  `select email, subscribed, created_at as "createdAt", updated_at as "updatedAt", data
-   from contacts where project_id = $1::uuid and id = $2::uuid and ${isKept('contacts', '$1::uuid')}`,
+/** The contacts $2 of project $1. Key: contacts_pkey. */
+export const subjectsOf: Statement<ContactRow & { id: string }> = statement(
+  'audience-contacts',
+  `select id, email, subscribed, created_at as "createdAt", updated_at as "updatedAt", data
+   from contacts where project_id = $1::uuid and id = any($2::uuid[]) and ${isKept('contacts', '$1::uuid')}`,
 )
 
-/** The last event of each name $3 of contact $2. Index: events (project_id, contact_id, id). */
-export const lastEvents: Statement<{ name: string; at: Date; byPerson: Date | null }> = statement(
-  'audience-last-events',
-  `select wanted.name, last.at, by_person.at as "byPerson" from unnest($3::text[]) as wanted (name)
-   cross join lateral (select created_at as at from events
-     where project_id = $1::uuid and contact_id = $2::uuid and name = wanted.name order by id desc limit 1) last
-   left join lateral (select created_at as at from events
-     where project_id = $1::uuid and contact_id = $2::uuid and name = wanted.name and not data @> '{"bot": true}'
-     order by id desc limit 1) by_person on true`,
-)
+/** Of a contact with more events the last ones of each name are looked for from the newest; of others all are read. */
+const FEW_EVENTS = 100
 
-/** Those of the segments $3 that have contact $2 as a stored member. Key: segment_members_pkey. */
-export const membershipsOf: Statement<{ id: string }> = statement(
+/** Ids follow the clocks of the processes that made them: the latest of a name is among its newest ones. */
+const NEWEST = 10
+
+/** The last events of the names $3 of the contacts $2 of project $1. Index: events (project_id, contact_id, id). */
+export const lastEventsOf: Statement<{ contactId: string; name: string; at: Date; byPerson: Date | null }> =
+  statement(
+    'audience-last-events',
+    `with asked as materialized (
+       select id, (select count(*) from (select from events e where e.project_id = $1::uuid and e.contact_id = asked.id
+         limit ${FEW_EVENTS + 1}) few) > ${FEW_EVENTS} as has_many
+       from unnest($2::uuid[]) as asked (id)
+     )
+     select e.contact_id as "contactId", e.name, max(e.created_at) as at,
+       max(e.created_at) filter (where not e.data @> '{"bot": true}') as "byPerson"
+     from events e where e.project_id = $1::uuid and e.contact_id = any(array(select id from asked where not has_many))
+       and e.name = any($3::text[])
+     group by e.contact_id, e.name
+     union all
+     select asked.id, wanted.name, last.at, by_person.at
+     from asked cross join unnest($3::text[]) as wanted (name)
+     cross join lateral (select max(created_at) as at from (
+       select e.created_at from events e
+       where e.project_id = $1::uuid and e.contact_id = asked.id and e.name = wanted.name
+       order by e.id desc limit ${NEWEST}) newest) last
+     cross join lateral (select max(created_at) as at from (
+       select e.created_at from events e
+       where e.project_id = $1::uuid and e.contact_id = asked.id and e.name = wanted.name
+         and not e.data @> '{"bot": true}'
+       order by e.id desc limit ${NEWEST}) newest) by_person
+     where asked.has_many and last.at is not null`,
+  )
+
+/** Which of the segments $3 have the contacts $2 of project $1 as stored members. Key: segment_members_pkey. */
+export const membershipsOf: Statement<{ contactId: string; segmentIds: string[] }> = statement(
   'audience-memberships',
-  `select segment_id as id from segment_members
-   where project_id = $1::uuid and contact_id = $2::uuid and segment_id = any($3::uuid[])`,
+  `select contact_id as "contactId", array_agg(segment_id::text) as "segmentIds" from segment_members
+   where project_id = $1::uuid and contact_id = any($2::uuid[]) and segment_id = any($3::uuid[])
+   group by contact_id`,
 )

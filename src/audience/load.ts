@@ -1,6 +1,6 @@
 import { type Ctx, projectIdOf } from '../ctx.ts'
-import { contactOf, lastEvents, membershipsOf, segmentSources } from './load.sql.ts'
-import type { Subject } from './match.rules.ts'
+import { lastEventsOf, membershipsOf, segmentSources, subjectsOf } from './load.sql.ts'
+import type { LastEvent, Subject } from './match.rules.ts'
 import { parseTree } from './parse.ts'
 import { referencesOf } from './references.rules.ts'
 import { MAX_SEGMENT_CHAIN } from './resolve.rules.ts'
@@ -39,20 +39,40 @@ const sourceOf = (id: string, condition: unknown): SegmentSource =>
 
 /** Reads what an audience asks about one contact, for `matchTree` and `explainTree`; null when there is none. */
 export async function loadSubject(ctx: Ctx, contactId: string, audience: Audience): Promise<Subject | null> {
-  const project = projectIdOf(ctx)
-  const [contact] = await ctx.sql(contactOf, [project, contactId])
-  if (!contact) return null
   const computed = [...audience.segments.values()].flatMap((source) =>
     source.members === 'computed' ? [source.condition] : [],
   )
   const references = [audience.tree, ...computed].map(referencesOf)
-  const names = [...new Set(references.flatMap(({ events }) => events))]
-  const ids = [...new Set(references.flatMap(({ segments }) => segments))]
-  const events = names.length > 0 ? await ctx.sql(lastEvents, [project, contactId, names]) : []
-  const members = ids.length > 0 ? await ctx.sql(membershipsOf, [project, contactId, ids]) : []
-  return {
-    contact,
-    events: new Map(events.map(({ name, at, byPerson }) => [name, { at, byPerson }])),
-    segments: new Set(members.map(({ id }) => id)),
+  const asked = {
+    events: [...new Set(references.flatMap(({ events }) => events))],
+    segments: [...new Set(references.flatMap(({ segments }) => segments))],
   }
+  const subjects = await loadSubjects(ctx, [contactId], asked)
+  return subjects.get(contactId) ?? null
+}
+
+/** Contacts by id, with the last events of the names and the stored memberships in the segments that are asked for. */
+export async function loadSubjects(
+  ctx: Ctx,
+  ids: string[],
+  asked: { events: string[]; segments: string[] },
+): Promise<Map<string, Subject>> {
+  const projectId = projectIdOf(ctx)
+  const contacts = await ctx.sql(subjectsOf, [projectId, ids])
+  if (contacts.length === 0) return new Map()
+  const events = asked.events.length > 0 ? await ctx.sql(lastEventsOf, [projectId, ids, asked.events]) : []
+  const stored =
+    asked.segments.length > 0 ? await ctx.sql(membershipsOf, [projectId, ids, asked.segments]) : []
+  const eventsOf = new Map<string, Map<string, LastEvent>>()
+  for (const { contactId, name, at, byPerson } of events) {
+    const last = eventsOf.get(contactId) ?? new Map<string, LastEvent>()
+    eventsOf.set(contactId, last.set(name, { at, byPerson }))
+  }
+  const segmentsOf = new Map(stored.map(({ contactId, segmentIds }) => [contactId, new Set(segmentIds)]))
+  return new Map(
+    contacts.map(({ id, ...contact }) => [
+      id,
+      { contact, events: eventsOf.get(id) ?? new Map(), segments: segmentsOf.get(id) ?? new Set() },
+    ]),
+  )
 }

@@ -160,7 +160,7 @@ function parsed(text: string): Body {
 export async function until<Result>(
   what: string,
   probe: () => Promise<Result | null | undefined | false> | Result | null | undefined | false,
-  timeoutMs = 10_000,
+  timeoutMs = 30_000,
 ): Promise<Result> {
   const deadline = Date.now() + timeoutMs
   for (;;) {

@@ -1,6 +1,5 @@
-import { isKept } from '../../db/kept-contacts.sql.ts'
 import { type Statement, statement } from '../../db/sql.ts'
-import type { JsonObject, JsonValue } from '../../lib/json.ts'
+import type { JsonValue } from '../../lib/json.ts'
 import type { ChangeRow } from './follow.rules.ts'
 
 /** Projects with changes that no segment has followed yet. A loose scan of changes_pkey. */
@@ -78,60 +77,6 @@ export const trackedThatAsk: Statement<TrackedRow> = statement(
 export const conditionsOf: Statement<{ id: string; condition: JsonValue }> = statement(
   'conditions-of-segments',
   'select id, condition from segments where project_id = $1::uuid and id = any($2::uuid[])',
-)
-
-type SubjectRow = {
-  id: string
-  email: string
-  subscribed: boolean
-  createdAt: Date
-  updatedAt: Date
-  data: JsonObject
-}
-
-/** Contacts $2 of project $1. Key: contacts_pkey. */
-export const subjectsOf: Statement<SubjectRow> = statement(
-  'subjects',
-  `select id, email, subscribed, created_at as "createdAt", updated_at as "updatedAt", data
-   from contacts where project_id = $1::uuid and id = any($2::uuid[]) and ${isKept('contacts', '$1::uuid')}`,
-)
-
-/** Of a contact with more events the last one of each name is looked for from the newest; of others all are read. */
-const FEW_EVENTS = 100
-
-/** The last events of the names $3 of the contacts $2 of project $1. Index: events (project_id, contact_id, id). */
-export const lastEventsOf: Statement<{ contactId: string; name: string; at: Date; byPerson: Date | null }> =
-  statement(
-    'last-events-of-contacts',
-    `with asked as materialized (
-       select id, (select count(*) from (select from events e where e.project_id = $1::uuid and e.contact_id = asked.id
-         limit ${FEW_EVENTS + 1}) few) > ${FEW_EVENTS} as has_many
-       from unnest($2::uuid[]) as asked (id)
-     )
-     select e.contact_id as "contactId", e.name, max(e.created_at) as at,
-       max(e.created_at) filter (where not e.data @> '{"bot": true}') as "byPerson"
-     from events e where e.project_id = $1::uuid and e.contact_id = any(array(select id from asked where not has_many))
-       and e.name = any($3::text[])
-     group by e.contact_id, e.name
-     union all
-     select asked.id, wanted.name, last.at, by_person.at
-     from asked cross join unnest($3::text[]) as wanted (name)
-     cross join lateral (select e.created_at as at from events e
-       where e.project_id = $1::uuid and e.contact_id = asked.id and e.name = wanted.name
-       order by e.id desc limit 1) last
-     left join lateral (select e.created_at as at from events e
-       where e.project_id = $1::uuid and e.contact_id = asked.id and e.name = wanted.name
-         and not e.data @> '{"bot": true}'
-       order by e.id desc limit 1) by_person on true
-     where asked.has_many`,
-  )
-
-/** Which of the segments $3 have the contacts $2 of project $1 as stored members. */
-export const membershipsOf: Statement<{ contactId: string; segmentIds: string[] }> = statement(
-  'memberships-of-contacts',
-  `select contact_id as "contactId", array_agg(segment_id::text) as "segmentIds" from segment_members
-   where project_id = $1::uuid and contact_id = any($2::uuid[]) and segment_id = any($3::uuid[])
-   group by contact_id`,
 )
 
 /** Notes that segment $2 of project $1 cannot be evaluated; $3 now. A row: that is news. It gets a pass once it can. */

@@ -1,4 +1,5 @@
-import { type LastEvent, matchTree, type Subject } from '../../audience/match.rules.ts'
+import { loadSubjects } from '../../audience/load.ts'
+import { matchTree, type Subject } from '../../audience/match.rules.ts'
 import type { Audience } from '../../audience/tree.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { isDatabaseUnavailable, isTimeOut } from '../../db/sql.ts'
@@ -18,11 +19,8 @@ import {
   allTracked,
   conditionsOf,
   firstChanges,
-  lastEventsOf,
-  membershipsOf,
   noteTrouble,
   removeChanges,
-  subjectsOf,
   type TrackedRow,
   trackedThatAsk,
 } from './follow.sql.ts'
@@ -65,7 +63,7 @@ async function followFirst(ctx: Ctx, size: number, known: Known): Promise<Follow
     const segments = await askedSegments(tx, topics, known, now)
     const room = Math.ceil(MAX_PAIRS / Math.max(1, segments.length))
     const ids = [...topics.keys()].slice(0, room)
-    const subjects = await loadSubjects(tx, ids, segments)
+    const subjects = await subjectsFor(tx, ids, segments)
     const { moves, last } = await evaluate(ids, { topics, segments, subjects, now })
     const revisions = new Map(segments.map(({ id, revision }) => [id, revision]))
     const { heard } = await applyMoves(tx, moves, { revisions, now })
@@ -152,33 +150,15 @@ export async function reportTrouble(tx: Ctx, segmentId: string, error: unknown, 
   tx.log.warn({ err: error, projectId: projectIdOf(tx), segmentId }, advice)
 }
 
-type Loaded = Subject & { memberOf: ReadonlySet<string> }
-
 /** The contacts with all that the segments ask for. */
-async function loadSubjects(tx: Ctx, ids: string[], segments: Tracked[]): Promise<Map<string, Loaded>> {
+async function subjectsFor(tx: Ctx, ids: string[], segments: Tracked[]): Promise<Map<string, Subject>> {
   if (segments.length === 0) return new Map()
-  const projectId = projectIdOf(tx)
-  const names = [...new Set(segments.flatMap(({ named }) => [...named.events]))]
-  const stored = [...new Set(segments.flatMap(({ id, named }) => [id, ...named.lists]))]
-  const contacts = await tx.sql(subjectsOf, [projectId, ids])
-  const events = names.length > 0 ? await tx.sql(lastEventsOf, [projectId, ids, names]) : []
-  const memberships = await tx.sql(membershipsOf, [projectId, ids, stored])
-  const eventsOf = new Map<string, Map<string, LastEvent>>()
-  for (const { contactId, name, at, byPerson } of events) {
-    const last = eventsOf.get(contactId) ?? new Map<string, LastEvent>()
-    eventsOf.set(contactId, last.set(name, { at, byPerson }))
-  }
-  const memberOf = new Map(memberships.map(({ contactId, segmentIds }) => [contactId, new Set(segmentIds)]))
-  const none: ReadonlySet<string> = new Set()
-  return new Map(
-    contacts.map(({ id, ...contact }) => {
-      const stored = memberOf.get(id) ?? none
-      return [id, { contact, events: eventsOf.get(id) ?? new Map(), segments: stored, memberOf: stored }]
-    }),
-  )
+  const events = new Set(segments.flatMap(({ named }) => [...named.events]))
+  const stored = new Set(segments.flatMap(({ id, named }) => [id, ...named.lists]))
+  return await loadSubjects(tx, ids, { events: [...events], segments: [...stored] })
 }
 
-type Batch = { topics: Map<string, Topics>; segments: Tracked[]; subjects: Map<string, Loaded>; now: Date }
+type Batch = { topics: Map<string, Topics>; segments: Tracked[]; subjects: Map<string, Subject>; now: Date }
 
 /** Who moves, of the first contacts: up to the place `last`, as far as one commit goes. */
 async function evaluate(ids: string[], batch: Batch): Promise<{ moves: Move[]; last: number }> {
@@ -200,7 +180,7 @@ function movesOf(contactId: string, { topics, segments, subjects, now }: Batch):
   return segments.flatMap((segment): Move[] => {
     if (!concerns(changed, segment.named) || isLeftToPass(segment, contactId, changed)) return []
     const enters = matchTree(segment.audience, subject, now)
-    return enters === subject.memberOf.has(segment.id) ? [] : [{ segmentId: segment.id, contactId, enters }]
+    return enters === subject.segments.has(segment.id) ? [] : [{ segmentId: segment.id, contactId, enters }]
   })
 }
 

@@ -70,12 +70,14 @@ export async function bulkChanged(
   return ended(service, 'bulk', jobId, project)
 }
 
+/** Slices that run side by side do each other's jobs: the own one may still be in the hands of another. */
 async function ended(
   service: Service,
   kind: 'import' | 'bulk',
   jobId: string,
   project: Project,
 ): Promise<Body> {
+  await polled(service, kind, jobId, project)
   const answer = await getJob(service, kind, jobId, project)
   assert.is(answer.status, 200, answer.text)
   assert.is(answer.body.state, 'completed', answer.text)
@@ -93,9 +95,14 @@ export function assertCounted(result: Body): void {
 }
 
 /** Polls a job until it has ended, as a caller would. */
-export const polled = (service: Service, kind: 'import' | 'bulk', id: string): Promise<Body> =>
+export const polled = (
+  service: Service,
+  kind: 'import' | 'bulk',
+  id: string,
+  project: Project = service.project,
+): Promise<Body> =>
   until(`the job ${id} to end`, async () => {
-    const { body } = await getJob(service, kind, id)
+    const { body } = await getJob(service, kind, id, project)
     return body.state === 'completed' || body.state === 'failed' ? body : null
   })
 

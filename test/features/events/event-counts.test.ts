@@ -227,9 +227,9 @@ scenario('Contacts that are deleted while days are settled', start, (test) => {
       await whileOpen(service, async (held) => {
         await held.query('select from event_recounts where project_id = $1 for update', [project.id])
         const first = work[order[0]]()
-        await until('the first waits', async () => (await waiting(service)) === 1, 3_000)
+        await until('the first waits', async () => (await waiting(service)) === 1)
         const second = work[order[1]]()
-        await until('both wait', async () => (await waiting(service)) === 2, 3_000)
+        await until('both wait', async () => (await waiting(service)) === 2)
         await held.commit()
         await Promise.all([first, second])
       })
