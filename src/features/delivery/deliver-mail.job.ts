@@ -125,7 +125,7 @@ async function handOverSome(ctx: Ctx, parts: Parts, turn: Turn, emails: TakenEma
   const size = emails.reduce((sum, email) => sum + email.size, 0)
   const giveBytes = await parts.bytes.take(size, turn.projectId, { urgent })
   try {
-    const read = turn.isHeld() && !turn.signal.aborted ? await readAll(ctx, emails) : null
+    const read = turn.isHeld() && !turn.signal.aborted ? await readAll(ctx, emails) : 'turn ended'
     await Promise.all(
       emails.map(async (taken) => {
         const { outcome, handOverMs } = await outcomeFor(parts, turn, taken, read)
@@ -142,18 +142,19 @@ async function readAll(ctx: Ctx, emails: TakenEmail[]) {
   const values = [emails.map(({ projectId }) => projectId), emails.map(({ id }) => id)]
   const rows = await ctx.services.database.delivery(readDueMail, values).catch((error: unknown) => {
     ctx.log.warn({ err: error }, 'mail could not be read and waits')
-    return null
+    return 'unreadable' as const
   })
-  return rows && new Map(rows.map((row) => [row.id, row]))
+  return rows === 'unreadable' ? rows : new Map(rows.map((row) => [row.id, row]))
 }
 
 async function outcomeFor(
   { connections, handOver }: Parts,
   turn: Turn,
   taken: TakenEmail,
-  read: Awaited<ReturnType<typeof readAll>>,
+  read: Awaited<ReturnType<typeof readAll>> | 'turn ended',
 ): Promise<{ outcome: Outcome; handOverMs: number | null }> {
-  if (!read) return { outcome: givenBack(null, UNREADABLE_MS), handOverMs: null }
+  if (read === 'turn ended') return { outcome: givenBack(null), handOverMs: null }
+  if (read === 'unreadable') return { outcome: givenBack(null, UNREADABLE_MS), handOverMs: null }
   const email = read.get(taken.id)
   if (!email) return { outcome: GONE, handOverMs: null }
   // A turn of a backlog may have met mail that cannot wait for the rest of it.

@@ -1,0 +1,5 @@
+import { openApiFlood } from './cases/openapi-flood.ts'
+import type { Attack } from './define-attack.ts'
+
+/** Every attack that is tried, in the order of the README's table. */
+export const attacks: readonly Attack[] = [openApiFlood]
