@@ -1,10 +1,15 @@
 import { networkInterfaces } from 'node:os'
 import * as assert from 'uvu/assert'
-import { type RawAnswer, openRaw } from '../support/raw-http.ts'
+import { openRaw, type RawAnswer } from '../support/raw-http.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const PATHS = ['/mailbox', '/mailbox/messages', '/mailbox/messages/01890000-0000-7000-8000-000000000001/raw', '/metrics']
+const PATHS = [
+  '/mailbox',
+  '/mailbox/messages',
+  '/mailbox/messages/01890000-0000-7000-8000-000000000001/raw',
+  '/metrics',
+]
 
 const MINE = ['127.0.0.1', '127.0.0.1:4000', 'localhost', 'LOCALHOST:4000', 'mail.localhost', '[::1]:4000']
 
@@ -36,7 +41,12 @@ const PROXIED = [
 ]
 
 /** What a request on a connection of its own to this address of the service is answered. */
-async function get({ app }: Service, path: string, head: string[], address = '127.0.0.1'): Promise<RawAnswer> {
+async function get(
+  { app }: Service,
+  path: string,
+  head: string[],
+  address = '127.0.0.1',
+): Promise<RawAnswer> {
   const connection = openRaw(`http://${address}:${app.config.port}`)
   const [line = `GET ${path} HTTP/1.1`, ...rest] = head[0]?.startsWith('GET ') ? head : [undefined, ...head]
   connection.write(`${[line, ...rest].join('\r\n')}\r\n\r\n`)
