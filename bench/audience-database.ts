@@ -23,8 +23,8 @@ export async function startAudienceDatabase(sizes: Sizes, kept?: string): Promis
   }
 }
 
-async function fillDatabase({ url, services, project }: BenchDatabase, sizes: Sizes): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
+async function fillDatabase({ superuserUrl, services, project }: BenchDatabase, sizes: Sizes): Promise<void> {
+  const client = new pg.Client({ connectionString: superuserUrl })
   await client.connect()
   try {
     const { rows } = await client.query('select from contacts where project_id = $1 limit 1', [project.id])

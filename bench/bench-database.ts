@@ -16,6 +16,7 @@ export const BENCH_DOMAIN = 'bench.example'
 
 export type BenchDatabase = {
   url: string
+  superuserUrl: string
   services: Services
   project: NewProject
   /** A DKIM key (PEM) of the same kind as the service's, for the bare loop. */
@@ -45,6 +46,7 @@ export async function startBenchDatabase(kept?: string): Promise<BenchDatabase> 
   const project = await projectIn(directory, ctx)
   return {
     url: postgres.url,
+    superuserUrl: postgres.superuserUrl,
     services,
     project,
     privateKey: generateKeyPairSync('rsa', {

@@ -78,7 +78,8 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
   ]
   const server = createHttpServer()
   const close = followRequests(server)
-  serveRoutes(server, { routes, dashboardUrl: config.dashboardUrl, log, metrics, now })
+  const { basePath, dashboardUrl } = config
+  serveRoutes(server, { routes, basePath, dashboardUrl, log, metrics, now })
   server.listen(config.port, config.host)
   await once(server, 'listening')
   return { name: 'http', stop: close }

@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, hostname } from 'node:os'
 import path from 'node:path'
 import { z } from 'zod'
 import { isServerAddress } from './lib/dns-resolver.ts'
 import { ehloNameOf, isEhloName } from './lib/ehlo-name.ts'
+import { keptSecret } from './lib/kept-secret.ts'
 
 const ROLES = ['http', 'worker'] as const
 export type RoleName = (typeof ROLES)[number]
@@ -31,6 +30,9 @@ const url = z
 const dnsServer = z
   .string()
   .refine(isServerAddress, 'must be an IP address with or without a port; names cannot be used')
+
+const isTlsChoice = (address: URL | null): boolean =>
+  (address?.searchParams.getAll('tls') ?? []).every((choice) => choice === 'optional')
 
 /** Every variable that the service reads, with its default. Units are in the names or in the descriptions. */
 const variables = z.object({
@@ -64,9 +66,12 @@ const variables = z.object({
   MAIL_PROVIDER: z.enum(['mailbox', 'smtp', 'mailgun']).optional(),
   SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
-    .refine((value) => URL.canParse(value) && new URL(value).hostname !== '', 'must name a host')
+    .refine((value) => Boolean(URL.parse(value)?.hostname), 'must name a host')
+    .refine((value) => isTlsChoice(URL.parse(value)), 'its parameter tls can only be optional')
     .optional()
-    .describe('smtp://user:password@host:587 or smtps://…'),
+    .describe(
+      'smtp://user:password@host:587 or smtps://…; with a password TLS is required, but by tls=optional',
+    ),
   SMTP_EHLO_NAME: z
     .string()
     .refine(isEhloName, 'must be a full host name, or an IP address in brackets')
@@ -201,6 +206,8 @@ function build(v: Variables) {
     dataDir,
     roles: v.ROLES,
     apiUrl,
+    /** The path of API_URL, where a proxy leads to this service; empty for none. */
+    basePath: new URL(apiUrl).pathname.replace(/\/$/, ''),
     dashboardUrl: v.DASHBOARD_URL ?? null,
     encryptionSecret: v.ENCRYPTION_SECRET ?? jwtSecret,
     mail: mailConfig(v, dataDir, apiUrl),
@@ -256,17 +263,9 @@ function bucketUrl(bucket: string, region: string, endpoint: string | null): str
 
 /** Made once and kept, so that what it protects survives a restart. */
 function developmentSecret(dataDir: string): string {
-  const file = path.join(dataDir, 'secret')
-  if (existsSync(file)) return readFileSync(file, 'utf8').trim()
-  mkdirSync(dataDir, { recursive: true })
-  const secret = randomBytes(32).toString('hex')
-  // "wx": when two processes start at once, the second one reads what the first wrote.
   try {
-    writeFileSync(file, secret, { mode: 0o600, flag: 'wx' })
-    return secret
+    return keptSecret(path.join(dataDir, 'secret'))
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
-      return readFileSync(file, 'utf8').trim()
-    throw error
+    throw new ConfigurationError(`DATA_DIR: ${error instanceof Error ? error.message : error}`)
   }
 }

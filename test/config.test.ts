@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { Resolver } from 'node:dns/promises'
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import * as assert from 'uvu/assert'
 import { ConfigurationError, loadConfig } from '../src/config.ts'
 import { scenario } from './support/scenario.ts'
@@ -42,6 +44,17 @@ function problemsOf(load: () => unknown): string[] {
     throw error
   }
   throw new Error('the configuration was taken')
+}
+
+const SECRET_TELLER = `
+  const { loadConfig } = await import(process.argv[1])
+  process.stdout.write(loadConfig({ DATA_DIR: process.argv[2] }).encryptionSecret)`
+
+/** The secret that a process of its own gets. */
+async function secretOfProcess(directory: string): Promise<string> {
+  const config = new URL('../src/config.ts', import.meta.url).href
+  const args = ['--input-type=module', '--eval', SECRET_TELLER, config, directory]
+  return (await promisify(execFile)(process.execPath, args)).stdout
 }
 
 const namesOf = (problems: string[]) => problems.map((line) => line.split(':')[0]).toSorted()
@@ -264,6 +277,51 @@ scenario('The configuration', startDirectory, (test) => {
     assert.is(load({ JWT_SECRET: SECRET, ENCRYPTION_SECRET: `${SECRET}x` }).encryptionSecret, `${SECRET}x`)
   })
 
+  test('refuses a secret that is not whole, and leaves the file as it is', ({ load, directory }) => {
+    const file = path.join(directory, 'secret')
+    const whole = load({}).encryptionSecret
+    for (const damaged of [
+      '',
+      whole.slice(1),
+      `${whole}0`,
+      `${whole.slice(1)}g`,
+      'correct horse battery staple',
+    ]) {
+      writeFileSync(file, damaged)
+      const problems = problemsOf(() => load({}))
+      assert.equal(namesOf(problems), ['DATA_DIR'])
+      assert.match(problems.join(), /secret must hold 64 hex characters/)
+      if (damaged !== '') assert.not.match(problems.join(), damaged)
+      assert.is(readFileSync(file, 'utf8'), damaged)
+      assert.is(load({ JWT_SECRET: SECRET }).encryptionSecret, SECRET)
+    }
+    writeFileSync(file, `${whole}\n`)
+    assert.is(load({}).encryptionSecret, whole)
+  })
+
+  test('says that a secret cannot be kept', ({ directory }) => {
+    const file = path.join(directory, 'no-directory')
+    writeFileSync(file, '')
+    assert.equal(namesOf(problemsOf(() => loadConfig({ DATA_DIR: file }))), ['DATA_DIR'])
+  })
+
+  test('has one secret for all processes that start at the same moment', async ({ directory }) => {
+    const place = path.join(directory, 'shared')
+    const told = await Promise.all(Array.from({ length: 8 }, () => secretOfProcess(place)))
+    assert.match(told[0] ?? '', /^[0-9a-f]{64}$/)
+    assert.is(new Set(told).size, 1)
+    assert.equal(readdirSync(place), ['secret'])
+  })
+
+  test('takes tls=optional in SMTP_URL, and nothing else for tls', ({ load }) => {
+    const { mail } = load({ SMTP_URL: 'smtp://user:pw@smtp.example?tls=optional' })
+    assert.is(mail.provider, 'smtp')
+    for (const query of ['tls=', 'tls=false', 'tls=Optional', 'tls=optional&tls=false']) {
+      const problems = problemsOf(() => load({ SMTP_URL: `smtp://user:hunter2@smtp.example?${query}` }))
+      assert.equal(problems, ['SMTP_URL: its parameter tls can only be optional'], query)
+    }
+  })
+
   test('takes the addresses of DNS servers, as node:dns does', ({ load }) => {
     const servers = ['192.0.2.1', '192.0.2.1:53', '2001:db8::1', '[2001:db8::1]', '[2001:db8::1]:5353']
     const { dnsServers } = load({ DNS_SERVERS: ` ${servers.join(' , ')},` })
@@ -306,6 +364,8 @@ scenario('The configuration', startDirectory, (test) => {
   test('reads lists and addresses as people write them', ({ load }) => {
     assert.equal(load({ ROLES: ' worker , ' }).roles, ['worker'])
     assert.equal(namesOf(problemsOf(() => load({ ROLES: ',' }))), ['ROLES'])
-    assert.is(load({ API_URL: 'https://mail.example/base//' }).apiUrl, 'https://mail.example/base')
+    const { apiUrl, basePath } = load({ API_URL: 'https://mail.example/base//' })
+    assert.equal([apiUrl, basePath], ['https://mail.example/base', '/base'])
+    assert.is(load({ API_URL: 'https://mail.example/' }).basePath, '')
   })
 })

@@ -23,11 +23,11 @@ function filesToRun(): string[] {
 
 const escapeRegExp = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-function runFile(file: string, serverUrl: string): Promise<Totals> {
+function runFile(file: string, urls: Record<string, string>): Promise<Totals> {
   const pattern = `^${escapeRegExp(path.relative('test', file))}$`
   const child = spawn(process.execPath, ['node_modules/uvu/bin.js', 'test', pattern], {
     cwd: root,
-    env: { ...process.env, TEST_DATABASE_URL: serverUrl, NODE_ENV: 'test', FORCE_COLOR: '0' },
+    env: { ...process.env, ...urls, NODE_ENV: 'test', FORCE_COLOR: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: FILE_TIMEOUT_MS,
     killSignal: 'SIGKILL',
@@ -60,12 +60,13 @@ function totalsOf(output: string, code: number | null): Totals {
 }
 
 const server = await startTestServer()
+const urls = { TEST_DATABASE_URL: server.url, TEST_SERVICE_URL: server.serviceUrl }
 const queue = filesToRun()
 const sum: Totals = { passed: 0, failed: 0 }
 try {
   const runners = Array.from({ length: CONCURRENCY }, async () => {
     for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      const totals = await runFile(file, server.url)
+      const totals = await runFile(file, urls)
       sum.passed += totals.passed
       sum.failed += totals.failed
     }

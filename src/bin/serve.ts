@@ -1,5 +1,5 @@
 import { type App, startApp } from '../app.ts'
-import { ConfigurationError, loadConfig } from '../config.ts'
+import { ConfigurationError, hostInUrl, loadConfig } from '../config.ts'
 import { createDemo, type Demo } from '../features/projects/demo.ts'
 import { createLog } from '../log.ts'
 
@@ -53,7 +53,7 @@ function banner({ config }: App, demo: Demo | null, milliseconds: number): strin
       `  API pages  ${config.apiUrl}/docs`,
     )
     if (config.mail.provider === 'mailbox' && config.environment !== 'production')
-      lines.push(`  Mailbox    ${config.apiUrl}/mailbox`)
+      lines.push(`  Mailbox    http://${hostInUrl(config.host)}:${config.port}/mailbox`)
   }
   if (demo) lines.push('', ...demoLines(config.apiUrl, demo))
   return `${lines.join('\n')}\n`

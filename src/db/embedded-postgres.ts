@@ -14,6 +14,13 @@ import {
   trimLog,
 } from './embedded-postgres-cluster.ts'
 import { findPrograms, type Programs, surroundings } from './embedded-postgres-programs.ts'
+import {
+  ensureRoleAndDatabase,
+  handOver,
+  ownsDatabase,
+  rolePassword,
+  SERVICE_ROLE,
+} from './embedded-postgres-role.ts'
 import { addUser, countUsers, exclusively, hasCode, isRunning } from './embedded-postgres-sharing.ts'
 
 const START_MS = 120_000
@@ -23,8 +30,10 @@ const QUERY_MS = 30_000
 const LOG_CHECK_MS = 60_000
 
 export type EmbeddedPostgres = {
-  /** `postgresql://postgres:<password>@127.0.0.1:<port>/<database>` */
+  /** `postgresql://mailwright:<password>@127.0.0.1:<port>/<database>`, of an ordinary role that owns the database. */
   url: string
+  /** The same database as the superuser `postgres`, whose password is in the folder. */
+  superuserUrl: string
   /** Ends this use of the server; the last living user's stop ends the server as well. */
   stop(): Promise<void>
 }
@@ -51,12 +60,13 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
   const { dataDir, database = 'mailwright', settings = {}, stopWithinMs = STOP_MS } = options
   const files = prepareFolder(dataDir)
-  const { user, url } = await exclusively(files.locks, async () => {
+  const { user, urls } = await exclusively(files.locks, async () => {
     const user = addUser(files.users)
     try {
       const port = await ensureServer(files, settings)
-      await ensureDatabase(serverUrl(files, port, 'postgres'), database)
-      return { user, url: serverUrl(files, port, database) }
+      const urls = { url: roleUrl(files, port, database), superuserUrl: superuserUrl(files, port, database) }
+      await ensureDatabase(files, port, database)
+      return { user, urls }
     } catch (error) {
       // What went wrong first is what the caller needs to know.
       await leave(files, user, stopWithinMs).catch(() => undefined)
@@ -68,7 +78,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     clearInterval(logCheck)
     return exclusively(files.locks, () => leave(files, user, stopWithinMs))
   }
-  return { url, stop }
+  return { ...urls, stop }
 }
 
 function keepLogSmall(files: Files): void {
@@ -79,10 +89,16 @@ function keepLogSmall(files: Files): void {
   }
 }
 
-function serverUrl(files: Files, port: number, database: string): string {
-  const password = readFileSync(files.password, 'utf8')
-  return `postgresql://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
-}
+const superuserPassword = (files: Files): string => readFileSync(files.password, 'utf8')
+
+const superuserUrl = (files: Files, port: number, database: string): string =>
+  urlOf('postgres', superuserPassword(files), port, database)
+
+const roleUrl = (files: Files, port: number, database: string): string =>
+  urlOf(SERVICE_ROLE, rolePassword(superuserPassword(files)), port, database)
+
+const urlOf = (user: string, password: string, port: number, database: string): string =>
+  `postgresql://${user}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
 
 /** Returns the port of the running server, after starting one if need be. */
 async function ensureServer(files: Files, settings: Record<string, string>): Promise<number> {
@@ -92,7 +108,7 @@ async function ensureServer(files: Files, settings: Record<string, string>): Pro
   while (Date.now() < deadline) {
     const server = findServer(files)
     if (server?.state === 'ready') {
-      problem = await whyNoAnswer(serverUrl(files, server.port, 'postgres'))
+      problem = await whyNoAnswer(superuserUrl(files, server.port, 'postgres'))
       if (problem === undefined) return server.port
       if (hasCode(problem, '28P01')) break
     } else if (server === undefined && attempt === undefined) {
@@ -157,11 +173,24 @@ async function whyNoAnswer(url: string): Promise<unknown> {
   }
 }
 
-async function ensureDatabase(url: string, database: string): Promise<void> {
-  await withClient(url, async (client) => {
-    const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [database])
-    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`)
-  })
+/** Makes role and database, and gives the role what the superuser has made there; mostly that is done already. */
+async function ensureDatabase(files: Files, port: number, database: string): Promise<void> {
+  if (await isReady(roleUrl(files, port, database))) return
+  const password = rolePassword(superuserPassword(files))
+  await withClient(superuserUrl(files, port, 'postgres'), (client) =>
+    ensureRoleAndDatabase(client, { password, database }),
+  )
+  await withClient(superuserUrl(files, port, database), (client) => handOver(client, database))
+}
+
+/** The role, its password or the database may be missing, or the database may still be the superuser's. */
+async function isReady(url: string): Promise<boolean> {
+  try {
+    return await withClient(url, ownsDatabase)
+  } catch (error) {
+    if (['28P01', '3D000', '42501'].some((code) => hasCode(error, code))) return false
+    throw error
+  }
 }
 
 async function withClient<T>(url: string, action: (client: pg.Client) => Promise<T>): Promise<T> {

@@ -20,8 +20,9 @@ export type Exchange = {
 const ORIGIN = /^https?:\/\/[^/?#]*/i
 const NO_QUERY = new URLSearchParams()
 
-export function openExchange(request: IncomingMessage, response: ServerResponse): Exchange {
-  const url = (request.url ?? '/').replace(ORIGIN, '')
+/** `basePath` is what a proxy may have left in front of our paths. */
+export function openExchange(request: IncomingMessage, response: ServerResponse, basePath = ''): Exchange {
+  const url = pathBelow(basePath, (request.url ?? '/').replace(ORIGIN, ''))
   const mark = url.indexOf('?')
   return {
     request,
@@ -34,6 +35,9 @@ export function openExchange(request: IncomingMessage, response: ServerResponse)
     startedAt: performance.now(),
   }
 }
+
+const pathBelow = (basePath: string, url: string): string =>
+  basePath !== '' && url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : url
 
 export type Headers = Record<string, string>
 

@@ -27,6 +27,8 @@ export type ErrorBody = { status: number; body: unknown }
 
 export type ServerOptions = {
   routes: readonly ServerRoute[]
+  /** Of the public address: requests are taken with and without it. */
+  basePath?: string
   dashboardUrl: string | null
   log: Logger
   metrics: Metrics
@@ -49,7 +51,7 @@ export function createHttpServer(options: HttpServerOptions = {}): Server {
 export function serveRoutes(server: Server, options: ServerOptions): void {
   const table = new RouteTable(options.routes)
   const serve = (request: IncomingMessage, response: ServerResponse) => {
-    const exchange = openExchange(request, response)
+    const exchange = openExchange(request, response, options.basePath)
     response.once('close', () => observe(exchange, options))
     response.on('error', (error) => options.log.debug({ err: error }, 'the client has gone'))
     // answerRequest catches everything itself.

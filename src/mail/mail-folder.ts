@@ -13,14 +13,17 @@ export interface MailFolder {
   prune(keep: number): Promise<void>
 }
 
+/** Mail holds links that log people in. */
+const OWNER_ONLY = 0o600
+
 const isUnfinished = (name: string) => name.endsWith(UNFINISHED)
 
 export function mailFolder(directory: string): MailFolder {
   const names = async () => (await unlessGone(readdir(directory))) ?? []
   return {
     async write(files) {
-      await mkdir(directory, { recursive: true })
-      for (const { name, content } of files) await writeWhole(directory, name, content)
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      for (const { name, content } of files) await writeWhole(directory, name, content, OWNER_ONLY)
       await syncDirectory(directory)
     },
     async names() {

@@ -8,7 +8,7 @@ import { foldLines } from 'nodemailer/lib/mime-funcs'
 import MimeNode from 'nodemailer/lib/mime-node'
 import { type DkimOptions, dkimSignature } from './dkim.ts'
 import { headerText, oneLine, phrase } from './header-text.ts'
-import { isHeaderName, replacesEnvelope } from './headers.rules.ts'
+import { isHeaderName, isReservedHeader } from './headers.rules.ts'
 import type { DkimKey, MailAttachment, OutgoingMail } from './mailer.ts'
 import { textFromHtml } from './text-part.ts'
 
@@ -114,7 +114,7 @@ function addressField(field: 'From' | 'To', address: string, name = ''): string 
 function headers(mail: OutgoingMail) {
   const custom = mail.headers.map(({ name, value }) => {
     if (!isHeaderName(name)) throw new UnsendableMail(`${JSON.stringify(name)} is not a header name`)
-    if (replacesEnvelope(name)) throw new UnsendableMail(`The header ${name} cannot be set`)
+    if (isReservedHeader(name)) throw new UnsendableMail(`The header ${name} cannot be set`)
     return structured.has(name.toLowerCase())
       ? { key: name, value: oneLine(value) }
       : unstructured(name, value)

@@ -12,6 +12,10 @@ const unresolved = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EDNS'])
 const unreachable = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'])
 const certificate = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|certificate/
 
+const noTls =
+  'Check the port in SMTP_URL, and smtp:// against smtps://. Only in a network that you trust, ?tls=optional lets a ' +
+  'server without TLS have the password.'
+
 /** What a failed hand-over means; `reason` is what the server or the network said. */
 export function explainSmtp(error: NodemailerError, progress: Progress, reason: string): DeliveryResult {
   const advice = adviceFor(error, progress)
@@ -37,7 +41,7 @@ function adviceFor(error: NodemailerError, progress: Progress): string | null {
   if (certificate.test(`${codes.join(' ')} ${ownWords}`)) {
     return 'Use the host name of the certificate in SMTP_URL, and name an own authority in NODE_EXTRA_CA_CERTS.'
   }
-  if (codes.includes('ETLS')) return 'Check the port in SMTP_URL, and smtp:// against smtps://.'
+  if (codes.includes('ETLS')) return noTls
   if (progress !== 'connecting') return null
   return 'Check the port in SMTP_URL, smtp:// against smtps://, and whether the server takes connections.'
 }

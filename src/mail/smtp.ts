@@ -1,9 +1,9 @@
-import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
 import { createTransport, type NodemailerError, type Transporter } from 'nodemailer'
 import MailMessage from 'nodemailer/lib/mailer/mail-message.js'
 import MimeNode from 'nodemailer/lib/mime-node'
 import type { SMTPPoolOptions, SMTPPoolSentMessageInfo } from 'nodemailer/lib/smtp-pool'
+import { isLoopbackHost } from '../lib/loopback.ts'
 import { defineMailer, messageOf } from './define-mailer.ts'
 import type { DeliveryResult, Mailer } from './mailer.ts'
 import { composeMessage } from './mime.ts'
@@ -13,7 +13,10 @@ import { explainSmtp, type Progress } from './smtp-failures.ts'
 export type SmtpTimeouts = { connection: number; greeting: number; socket: number; send: number }
 
 export type SmtpOptions = {
-  /** `smtp://user:pass@host:port` or `smtps://…`, with nodemailer's options as query parameters. */
+  /**
+   * `smtp://user:pass@host:port` or `smtps://…`, with nodemailer's options as query parameters. `tls=optional` lets a
+   * password go to another machine unencrypted when the server offers no TLS.
+   */
   url: string
   maxConnections?: number | undefined
   /** What this host calls itself in EHLO; nodemailer's choice when absent. */
@@ -62,7 +65,7 @@ export function createSmtpMailer({ url, maxConnections = 10, ehloName, timeouts 
 }
 
 const commonOptions = (url: string, name: string | undefined, limits: SmtpTimeouts) => ({
-  url,
+  url: withEncryption(url),
   name,
   connectionTimeout: limits.connection,
   greetingTimeout: limits.greeting,
@@ -131,24 +134,31 @@ function isSmtpUrl(url: string): boolean {
   return parsed !== null && /^smtps?:$/.test(parsed.protocol) && parsed.hostname !== ''
 }
 
+/** The address as nodemailer takes it: without our own parameter, and with TLS required where a password is exposed. */
+function withEncryption(given: string): string {
+  const url = new URL(given)
+  const isOptional = url.searchParams.get('tls') === 'optional'
+  url.searchParams.delete('tls')
+  if (!isOptional && isExposed(createTransport({ url: url.href }).options)) {
+    url.searchParams.set('requireTLS', 'true')
+  }
+  return url.href
+}
+
 const exposed =
-  'SMTP_URL holds a password, and its connection is only encrypted when the server offers it, so that somebody ' +
-  'in between can read the password: add ?requireTLS=true, or use smtps://.'
+  'SMTP_URL holds a password and says tls=optional: somebody between this machine and the server can read the ' +
+  'password and all mail.'
 
 type Security = {
-  auth?: { user?: string | undefined } | undefined
+  auth?: { user?: string | undefined; pass?: string | undefined } | undefined
   secure?: boolean | undefined
   requireTLS?: boolean | undefined
   host?: string | undefined
 }
 
+/** Whether a password may leave this machine unencrypted: whoever strips STARTTLS from the replies would get it. */
 function isExposed({ auth, secure, requireTLS, host = '' }: Security): boolean {
-  return Boolean(auth?.user) && !secure && !requireTLS && !isLoopback(host)
-}
-
-function isLoopback(host: string): boolean {
-  if (host === '::1' || host === '[::1]' || /^(?:.+\.)?localhost$/i.test(host)) return true
-  return isIP(host) === 4 && host.startsWith('127.')
+  return Boolean(auth?.user || auth?.pass) && !secure && requireTLS !== true && !isLoopbackHost(host)
 }
 
 function explain(thrown: unknown, progress: Progress, password: string | undefined): DeliveryResult {

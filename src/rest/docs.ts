@@ -30,7 +30,7 @@ export function docsPage(document: OpenApiDocument): string {
 <p><a href="#top">${escapeHtml(info.title)}</a></p>
 ${sections.map(({ name, entries }) => `<h2>${escapeHtml(name)}</h2>\n${list(entries.map(link))}`).join('\n')}
 <h2>More</h2>
-${list(['<a href="#errors">Errors</a>', '<a href="/openapi.json">openapi.json</a>'])}
+${list(['<a href="#errors">Errors</a>', '<a href="openapi.json">openapi.json</a>'])}
 </nav>
 <main id="top">
 <h1>${escapeHtml(info.title)} <small>${escapeHtml(info.version)}</small></h1>

@@ -68,14 +68,19 @@ scenario('embedded PostgreSQL', start, (plainTest) => {
     const password = readFileSync(join(dataDir, 'password'), 'utf8')
     assert.match(password, /^[0-9a-f]{64}$/)
     assert.is(statSync(join(dataDir, 'password')).mode & 0o777, 0o600)
-    assert.is(
-      server.url,
-      `postgresql://postgres:${password}@127.0.0.1:${new URL(server.url).port}/mailwright`,
-    )
+    const { port, username, password: rolePassword } = new URL(server.url)
+    assert.is(server.superuserUrl, `postgresql://postgres:${password}@127.0.0.1:${port}/mailwright`)
+    assert.is(server.url, `postgresql://${username}:${rolePassword}@127.0.0.1:${port}/mailwright`)
+    assert.match(rolePassword, /^[0-9a-f]{64}$/)
+    assert.is.not(rolePassword, password)
     assert.ok(commands.some((command) => command.includes('initdb')))
-    assert.not.ok(commands.some((command) => command.includes(password)))
-    const wrong = server.url.replace(password, 'guess')
-    assert.is(await failure(query(wrong, 'select 1')), '28P01')
+    for (const [url, secret] of [
+      [server.url, rolePassword],
+      [server.superuserUrl, password],
+    ] as const) {
+      assert.not.ok(commands.some((command) => command.includes(secret)))
+      assert.is(await failure(query(url.replace(secret, 'guess'), 'select 1')), '28P01')
+    }
     await server.stop()
   })
 
@@ -93,7 +98,8 @@ scenario('embedded PostgreSQL', start, (plainTest) => {
   test('is UTF8 with locale C, and reachable over the loopback address only', async ({ dataDir }) => {
     const settings = { listen_addresses: '*', unix_socket_directories: '/tmp', work_mem: '5MB' }
     const server = await startServer({ dataDir, settings })
-    const show = async (name: string) => Object.values((await query(server.url, `show ${name}`))[0] ?? {})[0]
+    const { superuserUrl } = server
+    const show = async (name: string) => Object.values((await query(superuserUrl, `show ${name}`))[0] ?? {})[0]
     assert.is(await show('server_encoding'), 'UTF8')
     assert.equal(
       await query(
@@ -105,7 +111,7 @@ scenario('embedded PostgreSQL', start, (plainTest) => {
     assert.is(await show('listen_addresses'), '127.0.0.1')
     assert.is(await show('unix_socket_directories'), '')
     assert.is(await show('work_mem'), '5MB')
-    const methods = await query(server.url, 'select distinct auth_method from pg_hba_file_rules')
+    const methods = await query(superuserUrl, 'select distinct auth_method from pg_hba_file_rules')
     assert.equal(methods, [{ auth_method: 'scram-sha-256' }])
     await server.stop()
   })
@@ -146,7 +152,7 @@ scenario('embedded PostgreSQL', start, (plainTest) => {
     const server = await startServer({ dataDir, stopWithinMs: 100 })
     await query(server.url, 'create table kept as select 42 as value')
     const select = "select pid from pg_stat_activity where backend_type = 'checkpointer'"
-    const checkpointer = Number((await query(server.url, select))[0]?.pid)
+    const checkpointer = Number((await query(server.superuserUrl, select))[0]?.pid)
     process.kill(checkpointer, 'SIGSTOP')
     await server.stop()
     assert.is(await failure(query(server.url, 'select 1')), 'ECONNREFUSED')
@@ -159,7 +165,7 @@ scenario('embedded PostgreSQL', start, (plainTest) => {
     const first = await startServer({ dataDir })
     await query(first.url, 'create table after_kill as select 43 as value')
     const select = "select pid from pg_stat_activity where backend_type = 'walwriter'"
-    const walwriter = Number((await query(first.url, select))[0]?.pid)
+    const walwriter = Number((await query(first.superuserUrl, select))[0]?.pid)
     const pid = serverPid(dataDir)
     const refused = logSays(dataDir, 'pre-existing shared memory block')
     process.kill(walwriter, 'SIGSTOP')

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import PostalMime from 'postal-mime'
@@ -128,6 +128,14 @@ scenario('The mailbox', startFolder, (test) => {
     await createMailboxMailer({ directory: place }).send(mailWith({ emailId: v7() }))
     assert.is((await createMailboxMailer({ directory: place }).list({ limit: 10 })).length, 1)
     assert.equal((await readdir(place)).map((name) => name.replace(/.*\./, '')).sort(), ['eml', 'json'])
+  })
+
+  test('lets nobody else on the machine read mail', async ({ directory }) => {
+    const place = directory()
+    await createMailboxMailer({ directory: place }).send(mailWith({ emailId: v7() }))
+    const modeOf = async (file: string) => (await stat(file)).mode & 0o777
+    assert.is(await modeOf(place), 0o700)
+    for (const name of await readdir(place)) assert.is(await modeOf(join(place, name)), 0o600)
   })
 
   test('keeps the newest messages only', async ({ directory }) => {

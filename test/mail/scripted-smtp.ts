@@ -5,7 +5,10 @@ export type Behaviour = string | 'drop' | 'hang' | 'trickle'
 
 /** The points: the first four letters of a command, `greeting`, `body` (while the message comes in) and `end` (after it). */
 export type Script = Partial<
-  Record<'greeting' | 'EHLO' | 'STAR' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'body' | 'end', Behaviour>
+  Record<
+    'greeting' | 'EHLO' | 'HELO' | 'STAR' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'body' | 'end',
+    Behaviour
+  >
 >
 
 const usual: Record<string, string> = {

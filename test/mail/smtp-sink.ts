@@ -34,6 +34,7 @@ export async function startSink(options: SMTPServerOptions = {}) {
   const address = server.server.address()
   if (address === null || typeof address === 'string') throw new Error('The server has no port')
   return {
+    port: address.port,
     host: `127.0.0.1:${address.port}`,
     url: `smtp://127.0.0.1:${address.port}`,
     delivered,

@@ -2,7 +2,7 @@ import PostalMime from 'postal-mime'
 import * as assert from 'uvu/assert'
 import { createSmtpMailer } from '../../src/mail/smtp.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
-import { startScriptedSmtp } from './scripted-smtp.ts'
+import { type ScriptedSmtp, startScriptedSmtp } from './scripted-smtp.ts'
 import { startSink } from './smtp-sink.ts'
 import { dkimKey, dkimResults, during, mailWith } from './support.ts'
 
@@ -179,14 +179,20 @@ scenario('SMTP: options of the address', nothingShared, (test) => {
 
   test('a password that may go out unencrypted is warned about', () => {
     const warningsFor = (url: string) => createSmtpMailer({ url }).warnings
-    for (const url of ['smtp://user:pw@mail.example', 'smtp://user:pw@10.0.0.1:25?ignoreTLS=true']) {
+    for (const url of [
+      'smtp://user:pw@mail.example?tls=optional',
+      'smtp://user:pw@10.0.0.1:25?ignoreTLS=true&tls=optional',
+    ]) {
       const [warning = '', ...more] = warningsFor(url)
-      assert.match(warning, /requireTLS=true/)
+      assert.match(warning, /tls=optional/)
+      assert.not.match(warning, /pw/)
       assert.equal(more, [])
     }
     for (const url of [
       'smtp://mail.example',
-      'smtps://user:pw@mail.example',
+      'smtp://user:pw@mail.example',
+      'smtp://user:pw@10.0.0.1:25?ignoreTLS=true',
+      'smtps://user:pw@mail.example?tls=optional',
       'smtp://user:pw@mail.example?requireTLS=true',
       'smtp://user:pw@127.0.0.1:1025',
       'smtp://user:pw@localhost',
@@ -204,5 +210,91 @@ scenario('SMTP: options of the address', nothingShared, (test) => {
           /^The SMTP server must be given/.test(error.message) && !/s3cret/.test(error.message),
       )
     }
+  })
+})
+
+/** No loopback address by its name, and all the same one under which this machine answers. */
+const ELSEWHERE = '0.0.0.0'
+/** What whoever sits in between makes of the replies: an honest server would offer STARTTLS. */
+const STRIPPED = { STAR: '502 5.5.1 Unknown command' }
+
+scenario('SMTP: a password', nothingShared, (test) => {
+  const logIns = ({ seen }: ScriptedSmtp) => seen.commands.filter((command) => command.startsWith('AUTH'))
+  const accessTo = (server: ScriptedSmtp, query = '') =>
+    `smtp://user:s3cret@${ELSEWHERE}:${server.port}${query}`
+
+  for (const query of ['', '?ignoreTLS=true', '?opportunisticTLS=true', '?requireTLS=false', '?tls=no']) {
+    test(`is not sent to another machine that offers no TLS, with ${query || 'the plain address'}`, async () => {
+      await during(await startScriptedSmtp(STRIPPED), async (server) => {
+        const mailer = createSmtpMailer({ url: accessTo(server, query), timeouts: short })
+        const result = await mailer.send(mailWith())
+        assert.equal(result, { ...result, kind: 'provider', scope: 'account' })
+        assert.match(result.kind === 'provider' ? result.advice : '', 'tls=optional')
+        assert.ok(await mailer.check())
+        await mailer.close()
+        assert.equal(logIns(server), [])
+        assert.not.match(server.seen.commands.join('\n'), 'MAIL')
+      })
+    })
+  }
+
+  for (const script of [
+    { EHLO: '500 5.5.1 Unknown command' },
+    { EHLO: '502 5.5.1 No', HELO: '250 scripted' },
+  ]) {
+    test(`is not sent to another machine that answers EHLO with ${script.EHLO}`, async () => {
+      await during(await startScriptedSmtp(script), async (server) => {
+        const mailer = createSmtpMailer({ url: accessTo(server), timeouts: short })
+        assert.is((await mailer.send(mailWith())).kind, 'provider')
+        await mailer.close()
+        assert.equal(logIns(server), [])
+      })
+    })
+  }
+
+  test('is sent unencrypted when the address says so, and to this machine', async () => {
+    for (const [host, query] of [
+      [ELSEWHERE, '?tls=optional'],
+      ['127.0.0.1', ''],
+    ] as const) {
+      await during(await startScriptedSmtp({}), async (server) => {
+        const url = `smtp://user:s3cret@${host}:${server.port}${query}`
+        const mailer = createSmtpMailer({ url, timeouts: short })
+        assert.is((await mailer.send(mailWith())).kind, 'sent')
+        await mailer.close()
+        assert.is(logIns(server).length, 1)
+      })
+    }
+  })
+
+  test('goes over TLS to another machine that offers it', async () => {
+    const secured: boolean[] = []
+    const sink = await startSink({
+      authOptional: false,
+      hideSTARTTLS: false,
+      onAuth({ password }, { secure }, done) {
+        secured.push(secure)
+        done(null, { user: String(password) })
+      },
+    })
+    await during(sink, async ({ port, delivered }) => {
+      const url = `smtp://user:s3cret@${ELSEWHERE}:${port}?tls.rejectUnauthorized=false`
+      const mailer = createSmtpMailer({ url, timeouts: { ...short, socket: 5000 } })
+      assert.is((await mailer.send(mailWith())).kind, 'sent')
+      await mailer.close()
+      assert.is(delivered.length, 1)
+    })
+    assert.equal(secured, [true])
+  })
+
+  test('that is in the address is used as it stands there', async () => {
+    await during(await startScriptedSmtp({}), async (server) => {
+      const url = `smtp://us%2Fer:p%40ss%3Aw%2Frd%2B@127.0.0.1:${server.port}?tls=optional`
+      const mailer = createSmtpMailer({ url, timeouts: short })
+      await mailer.send(mailWith())
+      await mailer.close()
+      const credentials = Buffer.from('\0us/er\0p@ss:w/rd+').toString('base64')
+      assert.equal(logIns(server), [`AUTH PLAIN ${credentials}`])
+    })
   })
 })

@@ -10,7 +10,8 @@ import { startServices } from '../../src/services.ts'
 /** The database that scenarios clone: migrated, with the queue's tables, empty. */
 export const TEMPLATE_DATABASE = 'mailwright_template'
 
-export type TestServer = { url: string; stop: () => Promise<void> }
+/** `url` is the superuser's; services work as the role of `serviceUrl`, which owns their databases. */
+export type TestServer = { url: string; serviceUrl: string; stop: () => Promise<void> }
 
 /** One Postgres for a whole test run, with the template database; nothing of it survives the run. */
 export async function startTestServer(): Promise<TestServer> {
@@ -27,7 +28,7 @@ export async function startTestServer(): Promise<TestServer> {
   }
   try {
     await makeTemplate(postgres.url, directory)
-    return { url: postgres.url, stop }
+    return { url: postgres.superuserUrl, serviceUrl: postgres.url, stop }
   } catch (error) {
     await stop()
     throw error

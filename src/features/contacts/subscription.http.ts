@@ -1,12 +1,11 @@
 import { SYSTEM } from '../../access.ts'
+import type { Config } from '../../config.ts'
 import { type Ctx, createCtx } from '../../ctx.ts'
-import { notFound } from '../../errors.ts'
-import { discardBody } from '../../http/body.ts'
 import { type Exchange, replyHtml } from '../../http/exchange.ts'
 import type { HttpParts } from '../../http/http-parts.ts'
 import type { ServerRoute } from '../../http/server.ts'
-import { changeSubscription, isSubscribed } from './subscription.ts'
-import { type LinkOwner, readLinkToken } from './subscription-links.ts'
+import { escapeHtml } from '../../lib/html.ts'
+import { followLink, subscriptionOfLink } from './subscription.ts'
 
 /**
  * The pages behind the links in mail. Opening one changes nothing, because scanners open every link; the
@@ -33,25 +32,17 @@ export const subscriptionRoutes = ({ services }: HttpParts): ServerRoute[] => {
   ]
 }
 
-function ownerOf(ctx: Ctx, token: string): LinkOwner {
-  const owner = readLinkToken(ctx.config, token)
-  if (!owner) throw notFound('The link')
-  return owner
-}
-
 async function show(ctx: Ctx, exchange: Exchange, token: string): Promise<void> {
-  const subscribed = await isSubscribed(ctx, ownerOf(ctx, token))
-  replyHtml(exchange, 200, page(subscribed, token))
+  const subscribed = await subscriptionOfLink(ctx, token)
+  replyHtml(exchange, 200, page(ctx.config, subscribed, token))
 }
 
 async function change(ctx: Ctx, exchange: Exchange, token: string, subscribed: boolean): Promise<void> {
-  const owner = ownerOf(ctx, token)
-  await discardBody(exchange.request)
-  await changeSubscription(ctx, owner, subscribed, 'link')
-  replyHtml(exchange, 200, page(subscribed, token))
+  await followLink(ctx, token, subscribed)
+  replyHtml(exchange, 200, page(ctx.config, subscribed, token))
 }
 
-const page = (subscribed: boolean, token: string): string => `<!doctype html>
+const page = ({ basePath }: Config, subscribed: boolean, token: string): string => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Email preferences</title>
 <style>
@@ -61,7 +52,7 @@ button { font: inherit; padding: .6rem 1.4rem; border-radius: 8px; border: 1px s
 <body>
 <h1>Email preferences</h1>
 <p>${subscribed ? 'You are subscribed to emails from this sender.' : 'You are unsubscribed. You will get no more such emails.'}</p>
-<form method="post" action="/${subscribed ? 'unsubscribe' : 'subscribe'}/${encodeURIComponent(token)}">
+<form method="post" action="${escapeHtml(basePath)}/${subscribed ? 'unsubscribe' : 'subscribe'}/${encodeURIComponent(token)}">
 <button>${subscribed ? 'Unsubscribe' : 'Subscribe again'}</button>
 </form>
 </body>

@@ -1,35 +1,34 @@
 import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, forProject } from '../../ctx.ts'
-import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { notFound } from '../../errors.ts'
 import { newId } from '../../lib/ids.ts'
-import { setSubscription } from './subscription.sql.ts'
+import { type LinkedContact, readLinkedContact, setSubscription } from './subscription.sql.ts'
+import { isLinkOf, type Link, readLink } from './subscription-links.ts'
 
-/** What changed a subscription; it stands in the event's data. */
-export type SubscriptionSource = 'link' | 'api'
-
-export type SubscriptionOwner = { projectId: string; contactId: string }
-
-export async function isSubscribed(ctx: Ctx, owner: SubscriptionOwner): Promise<boolean> {
-  const { projectId, contactId } = owner
-  const contact = await ctx.db.contact.findUnique({
-    where: { projectId_id: { projectId, id: contactId } },
-    select: { subscribed: true, email: true },
-  })
-  if (!contact || contact.email.startsWith(ERASED)) throw notFound('The contact')
+/** Whether the contact of a link in a mail is subscribed. Throws when the link is not one of the contact's address. */
+export async function subscriptionOfLink(ctx: Ctx, token: string): Promise<boolean> {
+  const { contact } = await openLink(ctx, token)
   return contact.subscribed
 }
 
-/** Sets the state and records the event of the change, in one commit; no event when nothing changes. */
-export async function changeSubscription(
-  ctx: Ctx,
-  { projectId, contactId }: SubscriptionOwner,
-  subscribed: boolean,
-  source: SubscriptionSource,
-): Promise<void> {
+/**
+ * Sets the state that a link asks for and records the event of the change, in one commit; no event when nothing changes.
+ * Throws when the link is not one of the contact's address.
+ */
+export async function followLink(ctx: Ctx, token: string, subscribed: boolean): Promise<void> {
+  const { link, contact } = await openLink(ctx, token)
+  const { projectId, contactId } = link
   const now = ctx.now()
-  const values = [projectId, contactId, subscribed, newId(now), source, now]
-  const [contact] = await ctx.sql(setSubscription, values)
-  if (!contact?.known) throw notFound('The contact')
-  wakeFollowers(forProject(ctx, projectId), [contact])
+  const values = [projectId, contactId, subscribed, newId(now), 'link', now, contact.email]
+  const [changed] = await ctx.sql(setSubscription, values)
+  if (!changed?.known) throw notFound('The contact')
+  wakeFollowers(forProject(ctx, projectId), [changed])
+}
+
+async function openLink(ctx: Ctx, token: string): Promise<{ link: Link; contact: LinkedContact }> {
+  const link = readLink(token)
+  if (!link) throw notFound('The link')
+  const [contact] = await ctx.sql(readLinkedContact, [link.projectId, link.contactId, link.emailId])
+  if (!contact || !isLinkOf(ctx.config, link, contact)) throw notFound('The link')
+  return { link, contact }
 }

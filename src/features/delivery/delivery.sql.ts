@@ -135,6 +135,8 @@ export type DueEmail = {
   dkimDomain: string | null
   /** Of the sender's domain; null when the project no longer has it. */
   domainStatus: DomainStatus | null
+  /** That status counts only where mail stays in the mailbox. */
+  domainMailboxOnly: boolean | null
 }
 
 /**
@@ -149,7 +151,7 @@ export const readDueMail: Statement<DueEmail> = statement(
      e.template_id as "templateId", e.campaign_id as "campaignId", e.source_type as "sourceType",
      e.attachment_set_id as "attachmentSetId", content.html, content.headers,
      d.dkim_selector as "dkimSelector", d.dkim_private_key as "dkimPrivateKey", d.domain as "dkimDomain",
-     d.status as "domainStatus"
+     d.status as "domainStatus", d.mailbox_only as "domainMailboxOnly"
    from unnest($1::uuid[], $2::uuid[]) as asked (project_id, id)
    join emails e on e.project_id = asked.project_id and e.id = asked.id
    join contacts c on c.project_id = e.project_id and c.id = e.contact_id

@@ -40,7 +40,8 @@ export class HandOver {
   async #deliver({ attempts, lateMs }: TakenEmail, email: DueEmail, isHeld: () => boolean): Promise<Outcome> {
     const refusal = refusalOf(email, attempts)
     if (refusal) return refusal
-    if (email.domainStatus !== 'VERIFIED') {
+    const counts = this.#mailer.provider === 'mailbox' || !email.domainMailboxOnly
+    if (email.domainStatus !== 'VERIFIED' || !counts) {
       return outcomeOf(email, attempts, { kind: 'temporary', reason: UNVERIFIED }, Math.random())
     }
     const domain = domainOf(email.from)

@@ -9,6 +9,7 @@ import { asciiDomain, isDomain } from '../../lib/email-address.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { deriveKey, encrypt } from '../../lib/secrets.ts'
 import { type DnsRecord, dkimRecord, mailRecords, readRecords } from './dns-records.rules.ts'
+import { keepsMail } from './sender.ts'
 
 export const addDomainInput = z
   .object({
@@ -37,14 +38,14 @@ async function newDkimKey(): Promise<{ publicKey: string; privateKey: string }> 
 
 /**
  * Adds a domain with its DNS records and its DKIM key. With the mailbox provider nothing leaves the machine,
- * so the domain counts as verified at once.
+ * so the domain counts as verified at once, for as long as that is so.
  */
 export async function addDomain(ctx: Ctx, input: { domain: string }): Promise<Domain> {
   const domain = asciiDomain(input.domain)
   if ((await ctx.db.domain.count({ where: { domain } })) > 0) throw domainTaken(domain)
   const key = await newDkimKey()
   const now = ctx.now()
-  const verified = ctx.config.mail.provider === 'mailbox'
+  const verified = keepsMail(ctx.config)
   const records: DnsRecord[] = [dkimRecord(domain, SELECTOR, key.publicKey), ...mailRecords(domain)]
   try {
     return await ctx.db.domain.create({
@@ -53,6 +54,7 @@ export async function addDomain(ctx: Ctx, input: { domain: string }): Promise<Do
         id: newId(now),
         domain,
         status: verified ? 'VERIFIED' : 'PENDING',
+        mailboxOnly: verified,
         verifiedAt: verified ? now : null,
         records: records.map((record) => ({ ...record, status: verified ? 'VERIFIED' : 'PENDING' })),
         dkimSelector: SELECTOR,
@@ -75,8 +77,23 @@ const encryptionKey = (ctx: Ctx) => deriveKey(ctx.config.encryptionSecret, 'secr
 /** Domains of the caller's project, newest first. Another project's id is one that does not exist. */
 export async function listDomains(ctx: Ctx, projectId: string): Promise<Domain[]> {
   if (projectId.toLowerCase() !== projectIdOf(ctx)) throw notFound('The project')
-  return ctx.db.domain.findMany({ where: { projectId: projectIdOf(ctx) }, orderBy: { id: 'desc' } })
+  const domains = await ctx.db.domain.findMany({
+    where: { projectId: projectIdOf(ctx) },
+    orderBy: { id: 'desc' },
+  })
+  return keepsMail(ctx.config) ? domains : domains.map(whereMailLeaves)
 }
+
+/** What was verified for the mailbox only is not where mail leaves. */
+const whereMailLeaves = (domain: Domain): Domain =>
+  domain.mailboxOnly
+    ? {
+        ...domain,
+        status: 'PENDING',
+        records: readRecords(domain.records).map((record) => ({ ...record, status: 'PENDING' })),
+        verifiedAt: null,
+      }
+    : domain
 
 export async function deleteDomain(ctx: Ctx, id: string): Promise<void> {
   if (!isId(id)) throw notFound('The domain')
@@ -96,6 +113,7 @@ export async function forceVerified(ctx: Ctx, domain: string): Promise<Domain> {
     where: { projectId_id: { projectId, id } },
     data: {
       status: 'VERIFIED',
+      mailboxOnly: false,
       records: readRecords(records).map((record) => ({ ...record, status: 'VERIFIED' })),
       verifiedAt: now,
       updatedAt: now,

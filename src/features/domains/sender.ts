@@ -1,12 +1,21 @@
+import type { Config } from '../../config.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { domainNotVerified } from '../../errors.ts'
 import { domainOf } from '../../lib/email-address.ts'
+
+/** Whether no mail leaves this service, so that a domain that nobody has verified may be its sender. */
+export const keepsMail = ({ mail }: Config): boolean => mail.provider === 'mailbox'
 
 /** Refuses a sender whose domain is not verified for the project. A subdomain must be added itself. */
 export async function assertSenderVerified(ctx: Ctx, address: string): Promise<void> {
   const domain = domainOf(address)
   const verified = await ctx.db.domain.count({
-    where: { projectId: projectIdOf(ctx), domain, status: 'VERIFIED' },
+    where: {
+      projectId: projectIdOf(ctx),
+      domain,
+      status: 'VERIFIED',
+      ...(!keepsMail(ctx.config) && { mailboxOnly: false }),
+    },
   })
   if (verified === 0) throw domainNotVerified(domain)
 }

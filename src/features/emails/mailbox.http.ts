@@ -1,6 +1,7 @@
-import { badRequest, notFound } from '../../errors.ts'
+import { AppError, badRequest, notFound } from '../../errors.ts'
 import { type Exchange, reply, replyHtml, replyJson } from '../../http/exchange.ts'
 import type { HttpParts } from '../../http/http-parts.ts'
+import { isLocalRequest } from '../../http/local-request.ts'
 import type { ServerRoute } from '../../http/server.ts'
 import { escapeHtml } from '../../lib/html.ts'
 import type { MailboxMessage, MailboxReader } from '../../mail/mailbox.ts'
@@ -9,18 +10,27 @@ const MAX_LISTED = 200
 
 /** The development mailbox: a page, and an API for tests. Only there when MAIL_PROVIDER is the mailbox. */
 export function mailboxRoutes({ mailbox, services }: HttpParts): ServerRoute[] {
-  // Anyone who reaches the port could read the mail; outside development that takes a sign-in.
+  // Nothing tells who asks, and mail holds links that log people in: other than in development that takes a sign-in.
   if (!mailbox || services.config.environment === 'production') return []
-  return [
-    { method: 'GET', path: '/mailbox', handle: (exchange) => page(exchange, mailbox) },
-    { method: 'GET', path: '/mailbox/messages', handle: (exchange) => list(exchange, mailbox) },
-    {
-      method: 'GET',
-      path: '/mailbox/messages/:id/raw',
-      handle: (exchange, { id = '' }) => raw(exchange, mailbox, id),
+  const local = (path: string, handle: ServerRoute['handle']): ServerRoute => ({
+    method: 'GET',
+    path,
+    handle(exchange, params) {
+      if (!isLocalRequest(exchange.request)) throw notLocal(services.config.port)
+      return handle(exchange, params)
     },
+  })
+  return [
+    local('/mailbox', (exchange) => page(exchange, mailbox)),
+    local('/mailbox/messages', (exchange) => list(exchange, mailbox)),
+    local('/mailbox/messages/:id/raw', (exchange, { id = '' }) => raw(exchange, mailbox, id)),
   ]
 }
+
+const notLocal = (port: number) =>
+  new AppError('FORBIDDEN', 'The mailbox is shown on the machine of the service only, without a proxy.', {
+    suggestion: `Open http://127.0.0.1:${port}/mailbox there, or lead a port of yours there: ssh -L ${port}:127.0.0.1:${port} host.`,
+  })
 
 async function list(exchange: Exchange, mailbox: MailboxReader): Promise<void> {
   const limit = Number(exchange.query.get('limit') ?? 50)
@@ -60,7 +70,7 @@ pre { white-space: pre-wrap; background: #f4f4f6; padding: .75rem; border-radius
 </head>
 <body>
 <h1>Mailbox</h1>
-<p>Messages stay on this machine. Newest first; reload to see more. <a href="/mailbox/messages">As JSON</a></p>
+<p>Messages stay on this machine. Newest first; reload to see more. <a href="mailbox/messages">As JSON</a></p>
 ${messages.length === 0 ? '<p>Nothing here yet. Send something with <code>POST /v1/send</code>.</p>' : messages.map(entryOf).join('\n')}
 </body>
 </html>`
@@ -70,6 +80,6 @@ const entryOf = (message: MailboxMessage): string => `<details>
 <summary><strong>${escapeHtml(message.subject || '(no subject)')}</strong><span>${escapeHtml(message.receivedAt)}</span>
 <span>${escapeHtml(message.from)} → ${escapeHtml(message.to)}</span></summary>
 <iframe sandbox title="Message" srcdoc="${escapeHtml(message.html)}"></iframe>
-<p>${message.attachments.map(({ filename }) => escapeHtml(filename)).join(', ')} <a href="/mailbox/messages/${encodeURIComponent(message.id)}/raw">Source</a></p>
+<p>${message.attachments.map(({ filename }) => escapeHtml(filename)).join(', ')} <a href="mailbox/messages/${encodeURIComponent(message.id)}/raw">Source</a></p>
 <pre>${escapeHtml(message.text)}</pre>
 </details>`

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isBase64 } from '../../lib/base64.ts'
 import { email, HAS_CONTROL, id, jsonObject, line, optional } from '../../lib/fields.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
-import { isHeaderName, MAX_SUBJECT, replacesEnvelope } from '../../mail/headers.rules.ts'
+import { isHeaderName, isReservedHeader, isUnreadableValue, MAX_SUBJECT } from '../../mail/headers.rules.ts'
 import { contactData } from '../contacts/contact-data.rules.ts'
 import { recipients, sender } from './recipients.rules.ts'
 
@@ -13,8 +13,8 @@ function headerProblem(name: string, value: unknown): { code: string; message: s
   if (!isHeaderName(name)) {
     return { code: 'invalid_string', message: 'is not a header name (printable ASCII, no colon or blank)' }
   }
-  if (replacesEnvelope(name)) {
-    return { code: 'custom', message: 'is set by the service and cannot be replaced' }
+  if (isReservedHeader(name)) {
+    return { code: 'custom', message: 'is left to the service and its mail provider, and cannot be set' }
   }
   if (typeof value !== 'string') return { code: 'invalid_type', message: 'must be a string' }
   if (value.length > MAX_HEADER_VALUE) {
@@ -22,6 +22,9 @@ function headerProblem(name: string, value: unknown): { code: string; message: s
   }
   if (HAS_CONTROL.test(value)) {
     return { code: 'invalid_string', message: 'must not contain line breaks or control characters' }
+  }
+  if (isUnreadableValue(name, value)) {
+    return { code: 'invalid_string', message: 'must be a list of message ids, which are ASCII' }
   }
   return null
 }

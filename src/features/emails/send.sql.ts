@@ -23,7 +23,7 @@ export type SendContext = {
 
 /**
  * All that a send has to know beforehand, in one round trip. $1 project, $2 key hash, $3 template id or null,
- * $4 domain of the request's sender or null, $5 recipients' addresses.
+ * $4 domain of the request's sender or null, $5 recipients' addresses, $6 whether mail stays in the mailbox.
  * Keys: projects_pkey, templates_pkey, domains_domain_key, contacts_project_id_email_key.
  */
 const sendContextText = (addresses: string) => `
@@ -34,7 +34,7 @@ const sendContextText = (addresses: string) => `
    select
      exists (select from projects where id = $1::uuid and secret_hash = $2 and not disabled) as admitted,
      (select to_json(template) from template) as template,
-     exists (select from domains where project_id = $1::uuid and status = 'VERIFIED'
+     exists (select from domains where project_id = $1::uuid and status = 'VERIFIED' and (not mailbox_only or $6)
        and domain = coalesce($4, (select substring("from" from '[^@]*$') from template))) as "domainVerified",
      (select coalesce(json_agg(json_build_object('id', id, 'email', email, 'subscribed', subscribed, 'data', data)), '[]')
       from contacts where project_id = $1::uuid and email ${addresses}) as contacts`

@@ -16,6 +16,7 @@ import { PRIORITIES } from '../../queue/define-work.ts'
 import { type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
 import { noteFieldNames } from '../contacts/field-names.ts'
 import { mailDelivery } from '../delivery/mail-delivery.ts'
+import { keepsMail } from '../domains/sender.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { type AttachmentFile, assertMessageSize, readAttachments } from './attachments.ts'
 import { compose } from './compose.ts'
@@ -77,6 +78,7 @@ async function readContext(ctx: Ctx, input: SendInput): Promise<SendContext> {
     input.template ?? null,
     input.from ? domainOf(input.from.email) : null,
     addresses.length === 1 ? addresses[0] : addresses,
+    keepsMail(ctx.config),
   ])
   if (!known?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
   if (input.template && !known.template) throw notFound('The template', 'TEMPLATE_NOT_FOUND')

@@ -4,14 +4,12 @@ import { pendingMigrations } from '../../db/migrate.ts'
 import { AppError } from '../../errors.ts'
 import { type Exchange, reply, replyJson } from '../../http/exchange.ts'
 import type { HttpParts } from '../../http/http-parts.ts'
+import { isLocalRequest } from '../../http/local-request.ts'
 import type { ServerRoute } from '../../http/server.ts'
 import { within } from '../../lib/within.ts'
 import { hasTroubles } from '../delivery/provider-troubles.ts'
 
 const CHECK_TIMEOUT_MS = 2_000
-const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/
-
-const PROXY_HEADERS = ['forwarded', 'x-forwarded-for', 'x-real-ip']
 
 /** Liveness, readiness and metrics, for whatever runs the service. */
 export function healthRoutes(parts: HttpParts): ServerRoute[] {
@@ -73,17 +71,15 @@ async function readiness({ database: { health }, log }: HttpParts['services']): 
   }
 }
 
-/** Figures about the whole service: for this machine, or for who has METRICS_TOKEN. */
+/** Figures about the whole service: for who has METRICS_TOKEN, and in development for this machine. */
 async function metrics(exchange: Exchange, parts: HttpParts): Promise<void> {
   const { services, metrics } = parts
-  const { metricsToken } = services.config
-  const { headers, socket } = exchange.request
-  // A proxy on this machine speaks for callers from anywhere.
-  const proxied = PROXY_HEADERS.some((name) => headers[name] !== undefined)
-  const local = LOOPBACK.test(socket.remoteAddress ?? '') && !proxied
-  const given = headers.authorization ?? ''
-  const allowed = metricsToken && timingSafeEqual(hashKey(given), hashKey(`Bearer ${metricsToken}`))
-  if (!local && !allowed) throw new AppError('FORBIDDEN', 'Metrics need the bearer token METRICS_TOKEN.')
+  const { metricsToken, environment } = services.config
+  const given = exchange.request.headers.authorization ?? ''
+  const isKnown = metricsToken && timingSafeEqual(hashKey(given), hashKey(`Bearer ${metricsToken}`))
+  if (!isKnown && (environment === 'production' || !isLocalRequest(exchange.request))) {
+    throw new AppError('FORBIDDEN', 'Metrics need the bearer token METRICS_TOKEN.')
+  }
   await countWork(parts)
   const { registry } = metrics
   reply(exchange, 200, { 'content-type': registry.contentType }, await registry.metrics())

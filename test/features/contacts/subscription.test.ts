@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { deriveKey, sign } from '../../../src/lib/secrets.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Service, startService } from '../../support/service.ts'
 import { eventsOf, sent, withoutTrace } from '../emails/send-support.ts'
@@ -143,6 +144,41 @@ scenario('The subscription pages', start, (test) => {
     const clicks = () =>
       Promise.all([click(service, 'unsubscribe', token), click(service, 'subscribe', token)])
     for (const { status } of await withoutTrace(service, clicks)) assert.is(status, 404)
+  })
+
+  test('a link does not follow a contact to another address', async (service) => {
+    const { contact, token } = await linked(service, 'before@example.org')
+    const key = service.project.secret
+    const change = (email: string) =>
+      service.call('PATCH', `/contacts/${contact.id}`, { key, body: { email } })
+    assert.is((await change('after@example.org')).status, 200)
+    const { token: own } = await linked(service, 'after@example.org')
+    for (const page of PAGES) {
+      assert.is((await open(service, page, token)).status, 404)
+      assert.is((await open(service, page, own)).status, 200)
+    }
+    assert.is((await click(service, 'unsubscribe', token)).status, 404)
+    assert.is(await stateOf(service, contact.id), true)
+    assert.is((await click(service, 'unsubscribe', own)).status, 200)
+    assert.is((await click(service, 'subscribe', token)).status, 404)
+    assert.is(await stateOf(service, contact.id), false)
+    await change('before@example.org')
+    assert.is((await click(service, 'subscribe', token)).status, 200)
+    assert.is(await stateOf(service, contact.id), true)
+  })
+
+  test('a link that is signed without an address is one of the address of its mail', async (service) => {
+    const { contact, token } = await linked(service, 'unsigned@example.org')
+    const ids = Buffer.from(token, 'base64url').subarray(0, 48)
+    const { encryptionSecret } = service.app.config
+    const signature = sign(deriveKey(encryptionSecret, 'subscription links'), ids, 16)
+    const old = Buffer.concat([ids, signature]).toString('base64url')
+    assert.is.not(old, token)
+    assert.is((await click(service, 'unsubscribe', old)).status, 200)
+    assert.is(await stateOf(service, contact.id), false)
+    await service.sql("update contacts set email = 'elsewhere@example.org' where id = $1", [contact.id])
+    assert.is((await click(service, 'subscribe', old)).status, 404)
+    assert.is(await stateOf(service, contact.id), false)
   })
 
   test('many clicks at once make one event', async (service) => {

@@ -20,8 +20,95 @@ const FORBIDDEN = [
   'Content-Disposition',
   'Content-Anything',
   'MIME-Version',
+  'Resent-To',
+  'Resent-Cc',
+  'Resent-Bcc',
+  'Resent-From',
+  'Resent-Sender',
+  'Resent-Date',
+  'Resent-Message-ID',
   'Received',
+  'Received-SPF',
   'Return-Path',
+  'Delivered-To',
+  'Apparently-To',
+  'Envelope-To',
+  'X-Envelope-To',
+  'X-Envelope-From',
+  'DomainKey-Signature',
+  'Authentication-Results',
+  'ARC-Seal',
+  'ARC-Message-Signature',
+  'ARC-Authentication-Results',
+]
+
+/** What providers obey, by the names in their documentation. */
+const ORDERS = {
+  SendGrid: ['X-SMTPAPI', 'X-SG-EID', 'X-SG-ID'],
+  Mailgun: [
+    'X-Mailgun-Tag',
+    'X-Mailgun-Dkim',
+    'X-Mailgun-Deliver-By',
+    'X-Mailgun-Drop-Message',
+    'X-Mailgun-Track',
+    'X-Mailgun-Variables',
+    'X-Mailgun-Recipient-Variables',
+    'X-Mailgun-Sending-Ip',
+    'X-Mailgun-Require-TLS',
+    'X-Mailgun-Skip-Verification',
+    'X-Mailgun-Template-Name',
+  ],
+  'Amazon SES': [
+    'X-SES-CONFIGURATION-SET',
+    'X-SES-MESSAGE-TAGS',
+    'X-SES-SOURCE-ARN',
+    'X-SES-FROM-ARN',
+    'X-SES-RETURN-PATH-ARN',
+    'X-SES-TENANT',
+    'X-SES-LIST-MANAGEMENT-OPTIONS',
+  ],
+  Postmark: ['X-PM-Message-Stream', 'X-PM-Tag', 'X-PM-TrackOpens', 'X-PM-KeepID', 'X-PM-Metadata-id'],
+  Mandrill: ['X-MC-Template', 'X-MC-BccAddress', 'X-MC-Subaccount', 'X-MC-SendAt', 'X-MC-MergeVars'],
+  SparkPost: ['X-MSYS-API', 'X-MSYS-SUBACCOUNT'],
+  Mailjet: ['X-MJ-CustomID', 'X-MJ-TemplateID', 'X-Mailjet-Campaign', 'X-Mailjet-TrackOpen'],
+  Brevo: ['X-Mailin-Tag', 'X-Mailin-custom', 'X-Sib-Sandbox', 'sender.ip'],
+  Resend: ['Resend-Idempotency-Key', 'X-Resend-Tags'],
+  MailerSend: ['X-MailerSend-Tags'],
+  SMTP2GO: ['X-Smtp2go-Template'],
+  'Elastic Email': ['X-ElasticEmail-Settings'],
+  Mailtrap: ['X-MT-Category', 'X-MT-Custom-Variables'],
+  Postal: ['X-Postal-Tag'],
+  PowerMTA: ['X-Virtual-MTA', 'X-VirtualMTA', 'X-Job', 'X-Envid', 'X-DKIM-Options'],
+  Netcore: ['X-APIHEADER'],
+  Exchange: ['X-MS-Exchange-Organization-SCL'],
+  'any server (RFC 8689)': ['TLS-Required'],
+}
+
+/** Near to what is refused, or of use to honest senders. */
+const ALLOWED = [
+  'Reply-To',
+  'List-Id',
+  'List-Unsubscribe',
+  'List-Help',
+  'Auto-Submitted',
+  'Precedence',
+  'Importance',
+  'X-Priority',
+  'X-Mailer',
+  'Feedback-ID',
+  'X-Entity-Ref-ID',
+  'X-Auto-Response-Suppress',
+  'Disposition-Notification-To',
+  'In-Reply-To',
+  'X-Campaign',
+  'X-Tag',
+  'X-Job-Title',
+  'X-SES',
+  'X-Mailgun',
+  'X-MCX',
+  'Resent',
+  'X-Resent-To',
+  'My-X-SMTPAPI',
 ]
 
 const BAD: [what: string, headers: object, errors: [string, string][]][] = [
@@ -64,6 +151,31 @@ scenario('Custom headers', start, (test) => {
       for (const written of [name, name.toLowerCase(), name.toUpperCase()]) {
         const answer = await withoutTrace(service, () => send(service, { headers: { [written]: 'x' } }))
         assert.equal(fieldErrors(answer), [[`headers.${written}`, 'custom']])
+      }
+    })
+  }
+
+  for (const [whose, names] of Object.entries(ORDERS)) {
+    test(`give no orders to ${whose}`, async (service) => {
+      for (const name of names) {
+        for (const written of [name, name.toLowerCase(), name.toUpperCase()]) {
+          const answer = await withoutTrace(service, () => send(service, { headers: { [written]: '1' } }))
+          assert.equal(fieldErrors(answer), [[`headers.${written}`, 'custom']])
+        }
+      }
+    })
+  }
+
+  test('may be any others', async (service) => {
+    const headers = Object.fromEntries(ALLOWED.map((name) => [name, '<a@b.co>']))
+    assert.equal((await sent(service, { headers })).email.headers, headers)
+  })
+
+  for (const name of ['In-Reply-To', 'References', 'REFERENCES']) {
+    test(`must have ASCII only in ${name}`, async (service) => {
+      for (const value of ['<ü@b.co>', '<a@b.co> <é@b.co>', '<a@b.co>\u00a0', '🎉']) {
+        const answer = await withoutTrace(service, () => send(service, { headers: { [name]: value } }))
+        assert.equal(fieldErrors(answer), [[`headers.${name}`, 'invalid_string']])
       }
     })
   }

@@ -90,8 +90,10 @@ const CHANGES: Record<string, Change> = {
   ],
   'a link to unsubscribe': [
     isSubscribed(false),
-    ({ call, ctx, project }, contactId) => {
-      const owner = { projectId: project.id, contactId, emailId: randomUUID() }
+    async ({ call, ctx, project, sql }, contactId) => {
+      const [contact] = await sql<{ email: string }>('select email from contacts where id = $1', [contactId])
+      const emailId = randomUUID()
+      const owner = { projectId: project.id, contactId, emailId, email: contact?.email ?? '' }
       return done(call('POST', new URL(subscriptionLinks(ctx().config, owner).unsubscribeUrl).pathname))
     },
   ],

@@ -1,0 +1,58 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { UNFINISHED } from './whole-file.ts'
+
+const SECRET = /^[0-9a-f]{64}$/i
+
+/**
+ * The random secret in this file, 64 hex characters. It is made when there is none; whoever asks at the same moment, in
+ * this process or another one, gets the same. Throws when the file cannot be used, or holds anything else: a part of a
+ * secret protects nothing, and another one would make what this one has encrypted unreadable.
+ */
+export function keptSecret(file: string): string {
+  if (!existsSync(file)) makeSecret(file)
+  const secret = readFileSync(file, 'utf8').trim()
+  if (SECRET.test(secret)) return secret
+  throw new Error(
+    `${file} must hold 64 hex characters. Put it back from a copy. Without one, delete it: links that were sent stop ` +
+      'working then, and domains have to be removed and added again.',
+  )
+}
+
+function makeSecret(file: string): void {
+  const folder = dirname(file)
+  mkdirSync(folder, { recursive: true })
+  const unfinished = `${file}.${randomUUID()}${UNFINISHED}`
+  try {
+    writeFileSync(unfinished, randomBytes(32).toString('hex'), { mode: 0o600, flag: 'wx', flush: true })
+    // A link brings name and content into being at once, and fails when the name is taken.
+    linkSync(unfinished, file)
+  } catch (error) {
+    const isTaken = error instanceof Error && 'code' in error && error.code === 'EEXIST'
+    if (!isTaken) throw error
+  } finally {
+    rmSync(unfinished, { force: true })
+  }
+  syncFolder(folder)
+}
+
+/** Makes the name last: a power cut could take it back after it has been used. */
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}

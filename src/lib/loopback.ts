@@ -1,0 +1,17 @@
+import { BlockList, isIP } from 'node:net'
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+
+/** Whether an IP address is one by which a machine reaches itself; also as IPv4 within IPv6. */
+export function isLoopbackAddress(address: string): boolean {
+  const family = isIP(address)
+  return family !== 0 && loopback.check(address, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** The same of a host as URLs have it: a name, or an address, of IPv6 with or without brackets. */
+export function isLoopbackHost(host: string): boolean {
+  // RFC 6761, 6.3: nobody else can have these names.
+  return /^(?:.+\.)?localhost$/i.test(host) || isLoopbackAddress(host.replace(/^\[(.*)\]$/, '$1'))
+}
