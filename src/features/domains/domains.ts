@@ -8,6 +8,7 @@ import type { Domain } from '../../generated/prisma/client.ts'
 import { asciiDomain, isDomain } from '../../lib/email-address.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { deriveKey, encrypt } from '../../lib/secrets.ts'
+import { assertQuota, takeQuota } from '../../quotas.ts'
 import { type DnsRecord, dkimRecord, mailRecords, readRecords } from './dns-records.rules.ts'
 
 export const addDomainInput = z
@@ -37,29 +38,33 @@ async function newDkimKey(): Promise<{ publicKey: string; privateKey: string }> 
 
 /**
  * Adds a domain with its DNS records and its DKIM key. With the mailbox provider nothing leaves the machine,
- * so the domain counts as verified at once.
+ * so the domain counts as verified at once. Throws CONFLICT, or VALIDATION_ERROR when the quota has no room.
  */
 export async function addDomain(ctx: Ctx, input: { domain: string }): Promise<Domain> {
   const domain = asciiDomain(input.domain)
   if ((await ctx.db.domain.count({ where: { domain } })) > 0) throw domainTaken(domain)
+  await assertQuota(ctx, 'domains', { field: 'domain' })
   const key = await newDkimKey()
   const now = ctx.now()
   const verified = ctx.config.mail.provider === 'mailbox'
   const records: DnsRecord[] = [dkimRecord(domain, SELECTOR, key.publicKey), ...mailRecords(domain)]
   try {
-    return await ctx.db.domain.create({
-      data: {
-        projectId: projectIdOf(ctx),
-        id: newId(now),
-        domain,
-        status: verified ? 'VERIFIED' : 'PENDING',
-        verifiedAt: verified ? now : null,
-        records: records.map((record) => ({ ...record, status: verified ? 'VERIFIED' : 'PENDING' })),
-        dkimSelector: SELECTOR,
-        dkimPrivateKey: new Uint8Array(encrypt(encryptionKey(ctx), key.privateKey)),
-        createdAt: now,
-        updatedAt: now,
-      },
+    return await ctx.atomically(async (tx) => {
+      await takeQuota(tx, 'domains', { field: 'domain' })
+      return tx.db.domain.create({
+        data: {
+          projectId: projectIdOf(ctx),
+          id: newId(now),
+          domain,
+          status: verified ? 'VERIFIED' : 'PENDING',
+          verifiedAt: verified ? now : null,
+          records: records.map((record) => ({ ...record, status: verified ? 'VERIFIED' : 'PENDING' })),
+          dkimSelector: SELECTOR,
+          dkimPrivateKey: new Uint8Array(encrypt(encryptionKey(ctx), key.privateKey)),
+          createdAt: now,
+          updatedAt: now,
+        },
+      })
     })
   } catch (error) {
     if (!UNIQUE_VIOLATION.has(sqlState(error) ?? '')) throw error
