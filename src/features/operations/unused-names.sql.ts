@@ -2,7 +2,8 @@ import { type Statement, statement } from '../../db/sql.ts'
 
 /*
  * Names that nothing has any more, one project at a time. Whether something has them is asked in subqueries of one row
- * each, which the planner cannot turn into a join with all that there is.
+ * each, which the planner cannot turn into a join with all that there is; those of events have an order, without which
+ * it would rather look through the whole table for the first one.
  */
 
 /** Nothing refers to the name of `n`. Index: interests_project_id_kind_name_idx. */
@@ -18,7 +19,8 @@ export const forgetUnusedEventNames: Statement<{ name: string }> = statement(
   `delete from event_names n using (
      select name from event_names n
      where n.project_id = $1::uuid and n.count = 0 and n.seen_at < $2::timestamptz and ${isUnnamed('EVENT')}
-       and (select true from events e where e.project_id = $1::uuid and e.name = n.name limit 1) is null
+       and (select e.created_at from events e where e.project_id = $1::uuid and e.name = n.name
+         order by e.created_at limit 1) is null
      limit $3::int
    ) unused
    where n.project_id = $1::uuid and n.name = unused.name and n.seen_at < $2::timestamptz returning n.name`,

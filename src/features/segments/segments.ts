@@ -158,6 +158,9 @@ export async function updateSegment(
     const changed = isDynamic && condition !== undefined
     const tree = changed ? await readCondition(tx, condition, known.id) : undefined
     const switched = isDynamic && trackMembership !== undefined && trackMembership !== known.trackMembership
+    if (trackMembership && !known.trackMembership) {
+      await recordEventNamesWithin(tx, movementEvents(known.slug), 'trackMembership')
+    }
     const where = { projectId_id: { projectId, id } }
     await tx.db.segment.update({
       where,
@@ -175,7 +178,6 @@ export async function updateSegment(
       await keepCondition(tx, known.id, tree ?? parseTree(known.condition, 'condition'))
     }
     if (switched && trackMembership) {
-      await recordEventNamesWithin(tx, movementEvents(known.slug), 'trackMembership')
       await startWindows(tx, id)
       await keepStored(tx, id)
     }
