@@ -94,6 +94,9 @@ export async function recordNames(
 async function recordFresh(ctx: Ctx, kind: NameKind, names: string[], how: Recording): Promise<string[]> {
   const { recordedNames } = ctx.services
   const place = placeOf(ctx, kind)
+  const quota = ctx.config.quotas[kind]
+  // They could not fit into an empty one.
+  if (quota > 0 && names.length > quota && !how.partly) return names
   return recordedNames.inTurn(place, async () => {
     if (recordedNames.isFull(place, ctx.now().getTime())) return names
     const refused = await ctx.atomically((tx) => recordWithin(tx, kind, names, how))
