@@ -102,6 +102,22 @@ const variables = z.object({
   IDEMPOTENCY_TTL_HOURS: number(24, 1, 8_760),
   EMAIL_BODY_RETENTION_DAYS: number(90, 1, 36_500),
   CONTACT_JOB_RETENTION_DAYS: number(30, 1, 36_500),
+  UPLOAD_RETENTION_DAYS: number(0, 0, 36_500).describe(
+    'uploaded images are removed after this, also those that mail shows; 0 = kept',
+  ),
+  EVENT_COUNT_RETENTION_DAYS: number(400, 100, 36_500).describe(
+    'events by day are kept counted for so long; of days before they are counted when somebody asks',
+  ),
+  UNUSED_FIELD_RETENTION_DAYS: number(30, 2, 36_500).describe(
+    'names of custom fields that no contact has are forgotten when none has set them for so long',
+  ),
+  QUOTA_SEGMENTS: number(500).describe('per project, as all quotas; 0 = none'),
+  QUOTA_TEMPLATES: number(5_000),
+  QUOTA_DOMAINS: number(100),
+  QUOTA_EVENT_NAMES: number(10_000).describe('names of events, entries and exits of segments among them'),
+  QUOTA_CONTACT_FIELDS: number(2_000).describe('names of custom fields'),
+  QUOTA_IMAGES: number(10_000),
+  QUOTA_IMAGE_MB: number(1_000).describe('all uploaded images together'),
   MAX_ATTACHMENTS: number(10),
   MAX_ATTACHMENT_MB: number(10).describe('all attachments of a message together, decoded'),
   MAX_MESSAGE_MB: number(40, 1).describe('the whole message'),
@@ -219,6 +235,20 @@ function build(v: Variables) {
     idempotencyTtlHours: v.IDEMPOTENCY_TTL_HOURS,
     emailBodyRetentionDays: v.EMAIL_BODY_RETENTION_DAYS,
     contactJobRetentionDays: v.CONTACT_JOB_RETENTION_DAYS,
+    /** 0: kept. */
+    uploadRetentionDays: v.UPLOAD_RETENTION_DAYS,
+    eventCountRetentionDays: v.EVENT_COUNT_RETENTION_DAYS,
+    unusedFieldRetentionDays: v.UNUSED_FIELD_RETENTION_DAYS,
+    /** What one project may have of each; 0: no quota. */
+    quotas: {
+      segments: v.QUOTA_SEGMENTS,
+      templates: v.QUOTA_TEMPLATES,
+      domains: v.QUOTA_DOMAINS,
+      eventNames: v.QUOTA_EVENT_NAMES,
+      contactFields: v.QUOTA_CONTACT_FIELDS,
+      images: v.QUOTA_IMAGES,
+      imageBytes: v.QUOTA_IMAGE_MB * 1024 * 1024,
+    },
     maxAttachments: v.MAX_ATTACHMENTS,
     maxAttachmentBytes: v.MAX_ATTACHMENT_MB * 1024 * 1024,
     maxMessageBytes: v.MAX_MESSAGE_MB * 1024 * 1024,

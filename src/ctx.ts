@@ -12,6 +12,7 @@ import type { JobQueue, SendJobOptions } from './queue/define-job.ts'
 import type { Priority, WorkKind } from './queue/define-work.ts'
 import type { QueueConnections } from './queue/queue-connections.ts'
 import type { WorkRequests } from './queue/work-requests.ts'
+import type { RecordedNames } from './recorded-names.ts'
 
 /** What a process has one of, whoever asks. Tests replace `now`. */
 export type Services = {
@@ -27,6 +28,8 @@ export type Services = {
   /** Asks for turns of background work. */
   work: WorkRequests
   queueConnections: QueueConnections
+  /** Names of events and of custom fields that this process knows to be on record. */
+  recordedNames: RecordedNames
 }
 
 export type Enqueue = <Payload extends object>(

@@ -13,6 +13,7 @@ import { within } from './lib/within.ts'
 import { createQueue, defineQueues } from './queue/queue.ts'
 import { QueueConnections } from './queue/queue-connections.ts'
 import { WorkRequests } from './queue/work-requests.ts'
+import { RecordedNames } from './recorded-names.ts'
 
 export type App = { config: Config; services: Services; stop: () => Promise<void> }
 
@@ -99,6 +100,7 @@ function createServices(config: Config, database: Database, log: Logger, clock: 
     clockShift: shift,
     work: new WorkRequests(boss, log),
     queueConnections,
+    recordedNames: new RecordedNames(),
   }
 }
 

@@ -56,7 +56,9 @@ export async function handOver(client: pg.Client, database: string): Promise<voi
   const { rows } = await client.query<{ kind: string; name: string }>(OWNED)
   const commands = rows.map(({ kind, name }) => `alter ${kind} ${name} owner to ${role}`)
   // One message, so one transaction.
-  await client.query([...commands, `alter database ${client.escapeIdentifier(database)} owner to ${role}`].join(';'))
+  await client.query(
+    [...commands, `alter database ${client.escapeIdentifier(database)} owner to ${role}`].join(';'),
+  )
 }
 
 /** Whether the role of this connection owns the database. */

@@ -29,7 +29,8 @@ const MEANING: Record<ErrorCode, string> = {
     'The project has used this Idempotency-Key: `details` holds `key`, `originalRequest`, `originalRequestAt` and `originalStatusCode` (null while that request still runs).',
   PAYLOAD_TOO_LARGE: 'The body is larger than this endpoint takes.',
   UNSUPPORTED_MEDIA_TYPE: 'The body, or the file in it, is not of a type that this endpoint takes.',
-  VALIDATION_ERROR: 'Fields are not valid; `errors` has one entry for each of them.',
+  VALIDATION_ERROR:
+    'Fields are not valid; `errors` has one entry for each of them. Of a quota that has no room `details` holds `{ reason: "quota_reached", quota, limit }`.',
   RATE_LIMIT_EXCEEDED: 'The project has made too many requests in this minute; see `Retry-After`.',
   INTERNAL_SERVER_ERROR: 'Something went wrong in the service; the log has it under the request id.',
   EXTERNAL_SERVICE_ERROR: 'Another service that is needed for this has failed or did not answer in time.',

@@ -82,9 +82,13 @@ scenario('the role of the embedded PostgreSQL', start, (plainTest) => {
     }
     const [role] = await query(url, 'select * from pg_roles where rolname = current_user')
     const rights = ['rolsuper', 'rolcreaterole', 'rolcreatedb', 'rolreplication', 'rolbypassrls']
-    assert.equal(rights.map((right) => role?.[right]), rights.map(() => false))
+    assert.equal(
+      rights.map((right) => role?.[right]),
+      rights.map(() => false),
+    )
     assert.equal(await query(url, 'select from pg_auth_members where member = current_user::regrole'), [])
-    const owner = 'select datdba = current_user::regrole as mine from pg_database where datname = current_database()'
+    const owner =
+      'select datdba = current_user::regrole as mine from pg_database where datname = current_database()'
     assert.equal(await query(url, owner), [{ mine: true }])
     assert.ok((await migrate(url)).applied.length > 0)
   })

@@ -99,7 +99,8 @@ scenario('embedded PostgreSQL', start, (plainTest) => {
     const settings = { listen_addresses: '*', unix_socket_directories: '/tmp', work_mem: '5MB' }
     const server = await startServer({ dataDir, settings })
     const { superuserUrl } = server
-    const show = async (name: string) => Object.values((await query(superuserUrl, `show ${name}`))[0] ?? {})[0]
+    const show = async (name: string) =>
+      Object.values((await query(superuserUrl, `show ${name}`))[0] ?? {})[0]
     assert.is(await show('server_encoding'), 'UTF8')
     assert.equal(
       await query(

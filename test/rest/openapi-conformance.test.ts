@@ -153,7 +153,8 @@ const PROVOKE: Record<string, Provoke> = {
       await service.sql('alter table projects_elsewhere rename to projects')
     }
   },
-  '502 EXTERNAL_SERVICE_ERROR': ({ isolated }, described, valid) => request(isolated, described, valid),
+  '502 EXTERNAL_SERVICE_ERROR': async ({ isolated }, described) =>
+    request(isolated, described, await succeeding(isolated, described)),
   '503 SERVICE_UNAVAILABLE': ({ withoutDatabase }, described, valid) =>
     request(withoutDatabase, described, valid),
 }

@@ -223,6 +223,34 @@ export const SUCCEEDING: Record<string, MakeCase> = {
   emailVerification: () => ({ body: { email: 'ada@example.org' } }),
   trackEvent: () => ({ body: { email: 'ada@example.org', event: 'signed_up', data: { plan: 'pro' } } }),
   uploadImage: () => ({ body: imageForm() }),
+  images: async (service) => {
+    await recordedImage(service)
+    return {}
+  },
+  deleteImage: async (service) => ({ params: { key: await recordedImage(service) } }),
+}
+
+/** An image that is known, wherever its bytes are. Returns its key. */
+async function recordedImage({ sql, project }: Service): Promise<string> {
+  const id = randomUUID()
+  const key = `${id.replaceAll('-', '')}.png`
+  await sql(
+    `insert into uploads (project_id, id, key, content_type, size, created_at)
+     values ($1, $2, $3, 'image/png', 67, now())`,
+    [project.id, id, key],
+  )
+  return key
+}
+
+/** The templates of a new project are as many as its quota allows; the id of one of them, and the project's key. */
+async function fullOfTemplates(service: Service): Promise<Case> {
+  const project = await service.newProject()
+  const [first] = await service.sql<{ id: string }>(
+    `insert into templates (project_id, id, name, subject, body, "from", created_at, updated_at)
+     select $1, gen_random_uuid(), 'n', 's', 'b', 'f', now(), now() from generate_series(1, $2::int) returning id`,
+    [project.id, service.app.config.quotas.templates],
+  )
+  return { params: { id: first?.id ?? '' }, headers: { authorization: `Bearer ${project.secret}` } }
 }
 
 /** For longer than a request waits nobody reads contacts. */
@@ -323,6 +351,7 @@ export const FAILING: Record<string, MakeCase> = {
     return { params: { id } }
   },
   'duplicateTemplate 404 TEMPLATE_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'duplicateTemplate 422 VALIDATION_ERROR': fullOfTemplates,
   'templateUsage 404 TEMPLATE_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'createTemplate 403 INTERNAL_SERVER_ERROR': (service) => ({
     body: { ...template(service), from: 'hello@not-verified.example' },

@@ -52,7 +52,10 @@ export async function cloneDatabase(): Promise<{ url: string; drop: () => Promis
   const { TEST_DATABASE_URL: serverUrl, TEST_SERVICE_URL: serviceUrl } = process.env
   if (!serverUrl || !serviceUrl) throw new Error('Run tests with "npm test -- part-of-the-file-name".')
   const name = `t_${randomUUID().replaceAll('-', '')}`
-  await administer(serverUrl, `create database ${name} template ${TEMPLATE_DATABASE} owner ${new URL(serviceUrl).username}`)
+  await administer(
+    serverUrl,
+    `create database ${name} template ${TEMPLATE_DATABASE} owner ${new URL(serviceUrl).username}`,
+  )
   const url = new URL(serviceUrl)
   url.pathname = `/${name}`
   return { url: url.href, drop: () => administer(serverUrl, `drop database ${name} with (force)`) }

@@ -1,9 +1,10 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { AppError, conflict, notFound } from '../../errors.ts'
 import type { ContactJob as ContactJobRow, Prisma } from '../../generated/prisma/client.ts'
-import type { ContactJobType } from '../../generated/prisma/enums.ts'
+import type { ContactJobType, JobState } from '../../generated/prisma/enums.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { workKind } from '../../queue/define-work.ts'
+import { lockQuotaOf } from '../../quotas.ts'
 import { endJob } from './contact-jobs.sql.ts'
 
 /** Without its file and what is known of it, which have megabytes. */
@@ -22,6 +23,7 @@ export type NewJob = {
 
 /** A waiting import holds its file. */
 const MAX_UNFINISHED = 50
+const UNFINISHED: JobState[] = ['waiting', 'active']
 
 /**
  * Queues a job in one commit with its input. Returns its id. Throws RATE_LIMIT_EXCEEDED while the project has
@@ -29,13 +31,12 @@ const MAX_UNFINISHED = 50
  */
 export async function createJob(ctx: Ctx, job: NewJob): Promise<string> {
   const projectId = projectIdOf(ctx)
-  const unfinished = await ctx.db.contactJob.count({
-    where: { projectId, state: { in: ['waiting', 'active'] } },
-  })
-  if (unfinished >= MAX_UNFINISHED) throw tooManyJobs()
   const now = ctx.now()
   const id = newId(now)
   await ctx.atomically(async (tx) => {
+    await lockQuotaOf(tx, 'unfinished contact jobs')
+    const where = { projectId, state: { in: UNFINISHED } }
+    if ((await tx.db.contactJob.count({ where })) >= MAX_UNFINISHED) throw tooManyJobs()
     await tx.db.contactJob.create({ data: { projectId, id, createdAt: now, ...job } })
     tx.requestWork(contactJobWork)
   })

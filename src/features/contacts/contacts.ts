@@ -3,17 +3,17 @@ import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { violates } from '../../db/sql.ts'
-import { badRequest, conflict, fieldError, notFound, serviceUnavailable } from '../../errors.ts'
+import { badRequest, conflict, notFound, serviceUnavailable } from '../../errors.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
 import type { ContactWhereUniqueInput } from '../../generated/prisma/models.ts'
 import { normalizeEmail } from '../../lib/email-address.ts'
 import { email, optional } from '../../lib/fields.ts'
 import { isId, newId } from '../../lib/ids.ts'
-import { contactData, MAX_DATA_BYTES, readData } from './contact-data.rules.ts'
+import { contactData, readData } from './contact-data.rules.ts'
 import { changeContact, holdAddress, knownEmails, type UpsertOutcome, upsertContact } from './contacts.sql.ts'
 import { forgetInJobs } from './erase-contacts.sql.ts'
 import { eraseContact } from './erase-contacts.ts'
-import { noteFieldNames } from './field-names.ts'
+import { dataTooLarge, recordFieldNames } from './field-names.ts'
 import { ensureContacts as ensureContactsStatement } from './import.sql.ts'
 
 const dataField = optional(contactData).describe(
@@ -70,6 +70,7 @@ export async function createContact(
 ): Promise<UpsertedContact> {
   const now = ctx.now()
   const { set, unset } = readData(input.data)
+  await recordFieldNames(ctx, set)
   const values = [
     ...[projectIdOf(ctx), input.email, newId(now), input.subscribed ?? null],
     ...[JSON.stringify(set), unset, 'api', now],
@@ -78,18 +79,10 @@ export async function createContact(
     const [contact] = await ctx.sql(upsertContact, values).catch(refuseTooLarge)
     if (!contact) continue
     wakeFollowers(ctx, [contact])
-    await noteFieldNames(ctx, set)
     return contact
   }
   throw serviceUnavailable()
 }
-
-export const dataTooLarge = () =>
-  fieldError(
-    'data',
-    'too_big',
-    `must not take more than ${MAX_DATA_BYTES} bytes, together with what the contact has`,
-  )
 
 /** To be used as a rejection handler: what the database refuses as too large is an error of the caller. */
 export function refuseTooLarge(error: unknown): never {
@@ -128,6 +121,7 @@ export async function updateContact(
   if (!isId(id)) throw notFound('The contact')
   const now = ctx.now()
   const { set, unset } = readData(input.data)
+  await recordFieldNames(ctx, set)
   const values = [
     ...[projectIdOf(ctx), id, input.email ?? null, input.subscribed ?? null],
     ...[JSON.stringify(set), unset, newId(now), 'api', now],
@@ -138,7 +132,6 @@ export async function updateContact(
     if (!contact) throw contactNotFound()
     if (contact.outdated) continue
     wakeFollowers(ctx, [contact])
-    await noteFieldNames(ctx, set)
     return contact
   }
   throw serviceUnavailable()

@@ -1,49 +1,49 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import type { Database } from '../../db/database.ts'
+import { fieldError } from '../../errors.ts'
 import type { JsonObject } from '../../lib/json.ts'
+import { quotaReached } from '../../quotas.ts'
+import { forgetName, recordNames, unsureNames } from '../../recorded-names.ts'
+import { MAX_DATA_BYTES } from './contact-data.rules.ts'
 import { typeOf } from './custom-fields.rules.ts'
-import { forgetFieldName, recordFieldNames } from './field-names.sql.ts'
+import { forgetFieldName } from './field-names.sql.ts'
 
-/** For so long a process does not record a name again that it has recorded. */
-const REMEMBERED_MS = 10 * 60_000
-const MAX_REMEMBERED = 50_000
-/** Longer keys are stored with the contact, but no list shows them. */
+/** Longer ones could not be kept on record. */
 const MAX_FIELD_NAME = 255
+/** Fields that an error names. */
+const MAX_TOLD = 20
 
-const remembered = new WeakMap<Database, Map<string, number>>()
+export const dataTooLarge = () =>
+  fieldError(
+    'data',
+    'too_big',
+    `must not take more than ${MAX_DATA_BYTES} bytes, together with what the contact has`,
+  )
 
 /**
- * Puts the names of fields that have just been set on record, so that the list of fields has the ones that
- * hardly any contact has, too: of many contacts it counts only some. Almost always it costs nothing, because
- * the process remembers what it has recorded. Never fails: the write that it follows has been done.
+ * Puts the names of fields that are about to be set on record: each counts against the quota, and the list of fields
+ * has also those that hardly any contact has. Almost always it costs nothing, see `recordNames`. Throws
+ * VALIDATION_ERROR for names that are too long, and when the quota has no room for new ones.
  */
-export async function noteFieldNames(ctx: Ctx, set: JsonObject): Promise<void> {
-  const known = remembered.get(ctx.services.database) ?? new Map<string, number>()
-  remembered.set(ctx.services.database, known)
-  const projectId = projectIdOf(ctx)
-  const now = ctx.now()
-  const fresh: string[] = []
-  for (const name of Object.keys(set)) {
-    if (name.length > MAX_FIELD_NAME) continue
-    if ((known.get(entryOf(projectId, name)) ?? 0) < now.getTime()) fresh.push(name)
-  }
-  if (fresh.length === 0) return
-  try {
-    await ctx.sql(recordFieldNames, [projectId, fresh, fresh.map((name) => typeOf(set[name])), now])
-  } catch (error) {
-    // The next write that sets them records them.
-    ctx.log.warn({ err: error, requestId: ctx.requestId }, 'names of custom fields were not recorded')
-    return
-  }
-  if (known.size + fresh.length > MAX_REMEMBERED) known.clear()
-  for (const name of fresh) known.set(entryOf(projectId, name), now.getTime() + REMEMBERED_MS)
+export async function recordFieldNames(ctx: Ctx, set: JsonObject): Promise<void> {
+  const unsure = unsureNames(ctx, 'contactFields', Object.keys(set))
+  if (unsure.length === 0) return
+  if (Buffer.byteLength(JSON.stringify(set)) > MAX_DATA_BYTES) throw dataTooLarge()
+  if (unsure.some((name) => name.length > MAX_FIELD_NAME)) throw nameTooLong()
+  const refused = await recordNames(ctx, 'contactFields', unsure, { typeOf: (name) => typeOf(set[name]) })
+  if (refused.length === 0) return
+  const fields = refused.slice(0, MAX_TOLD).map((name) => `data.${name}`)
+  throw quotaReached(ctx.config, 'contactFields', fields)
 }
 
-const entryOf = (projectId: string, name: string): string => `${projectId} ${name}`
+const nameTooLong = () =>
+  fieldError('data', 'too_big', `must not set fields with names of more than ${MAX_FIELD_NAME} characters`)
 
-/** Takes a name off the record. Other processes may go on for REMEMBERED_MS thinking that it is there. */
+/** Records as many of the fields as the quota has room for, and returns the others. */
+export const recordSomeFieldNames = (ctx: Ctx, set: JsonObject): Promise<string[]> =>
+  recordNames(ctx, 'contactFields', Object.keys(set), { typeOf: (name) => typeOf(set[name]), partly: true })
+
+/** Takes a name off the record. */
 export async function dropFieldName(ctx: Ctx, name: string): Promise<void> {
-  const projectId = projectIdOf(ctx)
-  await ctx.sql(forgetFieldName, [projectId, name])
-  remembered.get(ctx.services.database)?.delete(entryOf(projectId, name))
+  await ctx.sql(forgetFieldName, [projectIdOf(ctx), name])
+  forgetName(ctx, 'contactFields', name)
 }

@@ -6,11 +6,10 @@ import { fieldError, fileTooLarge } from '../../errors.ts'
 import { normalizeEmail } from '../../lib/email-address.ts'
 import { file } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
-import type { JsonValue } from '../../lib/json.ts'
 import { type ContactJob, createJob } from './contact-jobs.ts'
 import { type CellType, type Columns, decodeCsv, readRecord, TOO_LARGE } from './csv.rules.ts'
 import { type CsvRecord, type Place, START } from './csv.ts'
-import { noteFieldNames } from './field-names.ts'
+import { recordSomeFieldNames } from './field-names.ts'
 import {
   addOutcomes,
   byAddress,
@@ -51,7 +50,7 @@ export const runImport: JobRunner = async (ctx, job, hasTime) => {
   const { columns } = header
   const { survey, total, position, place } = await surveyOf(ctx, job, csv, header)
   const run: Run = {
-    ...{ job: { ...job, total }, columns, types: survey.types, position, noted: new Set<string>() },
+    ...{ job: { ...job, total }, columns, types: survey.types, position },
     lastWords: lastWordsOf(survey, columns),
   }
   if (run.position >= total) return 'done'
@@ -107,8 +106,6 @@ type Run = {
   types: readonly CellType[]
   lastWords: LastWords
   position: number
-  /** Fields whose names are on record. */
-  noted: Set<string>
 }
 
 const PIECE_BYTES = 512 * 1024
@@ -133,11 +130,14 @@ async function importChunk(ctx: Ctx, run: Run, records: CsvRecord[]): Promise<vo
     if (typeof read === 'string') failed.push({ row, email: emailIn(cells, run.columns), error: read })
     else valid.push({ row, ...read })
   }
+  const unfit = await withoutRoom(ctx, valid)
+  for (const { row, email } of unfit) failed.push({ row, email, error: NO_ROOM })
+  const taken = valid.filter((row) => !unfit.has(row))
   try {
-    await commitChunk(ctx, run, records, valid, failed)
+    await commitChunk(ctx, run, records, taken, failed)
   } catch (error) {
     if (!violates(error, 'contacts_data_size')) throw error
-    const [only] = valid
+    const [only] = taken
     if (records.length === 1 && only) {
       // What a later row says may be what is too large.
       if (run.lastWords.delete(only.email)) return importChunk(ctx, run, records)
@@ -175,19 +175,16 @@ async function commitChunk(
     return { position, result: next, lastContact: null, place: records.at(-1)?.end ?? START }
   })
   run.position = position
-  await noteFields(ctx, run, people)
 }
 
-/** Notes the fields that no chunk before has had. */
-async function noteFields(ctx: Ctx, { noted }: Run, people: Person[]): Promise<void> {
-  const fresh: [string, JsonValue][] = []
-  for (const { set } of people) {
-    for (const name of Object.keys(set)) {
-      if (!noted.has(name)) fresh.push([name, set[name] ?? null])
-      noted.add(name)
-    }
-  }
-  await noteFieldNames(ctx, Object.fromEntries(fresh))
+const NO_ROOM = 'The row sets a new field, and the project has as many as its quota of custom fields allows.'
+
+/** Puts the fields that the rows set on record, and returns the rows with fields for which the quota has no room. */
+async function withoutRoom(ctx: Ctx, rows: ValidRow[]): Promise<Set<ValidRow>> {
+  const set = new Map(rows.flatMap(({ set }) => Object.entries(set)))
+  const refused = new Set(await recordSomeFieldNames(ctx, Object.fromEntries(set)))
+  if (refused.size === 0) return new Set()
+  return new Set(rows.filter((row) => Object.keys(row.set).some((name) => refused.has(name))))
 }
 
 /** What became of each address. One statement for each state of `subscribed`, which mostly is one. */

@@ -8,6 +8,7 @@ import type { Domain } from '../../generated/prisma/client.ts'
 import { asciiDomain, isDomain } from '../../lib/email-address.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { deriveKey, encrypt } from '../../lib/secrets.ts'
+import { assertQuota, takeQuota } from '../../quotas.ts'
 import { type DnsRecord, dkimRecord, mailRecords, readRecords } from './dns-records.rules.ts'
 import { keepsMail } from './sender.ts'
 
@@ -38,30 +39,35 @@ async function newDkimKey(): Promise<{ publicKey: string; privateKey: string }> 
 
 /**
  * Adds a domain with its DNS records and its DKIM key. With the mailbox provider nothing leaves the machine,
- * so the domain counts as verified at once, for as long as that is so.
+ * so the domain counts as verified at once, for as long as that is so. Throws CONFLICT, or VALIDATION_ERROR when the
+ * quota has no room.
  */
 export async function addDomain(ctx: Ctx, input: { domain: string }): Promise<Domain> {
   const domain = asciiDomain(input.domain)
   if ((await ctx.db.domain.count({ where: { domain } })) > 0) throw domainTaken(domain)
+  await assertQuota(ctx, 'domains', { field: 'domain' })
   const key = await newDkimKey()
   const now = ctx.now()
   const verified = keepsMail(ctx.config)
   const records: DnsRecord[] = [dkimRecord(domain, SELECTOR, key.publicKey), ...mailRecords(domain)]
   try {
-    return await ctx.db.domain.create({
-      data: {
-        projectId: projectIdOf(ctx),
-        id: newId(now),
-        domain,
-        status: verified ? 'VERIFIED' : 'PENDING',
-        mailboxOnly: verified,
-        verifiedAt: verified ? now : null,
-        records: records.map((record) => ({ ...record, status: verified ? 'VERIFIED' : 'PENDING' })),
-        dkimSelector: SELECTOR,
-        dkimPrivateKey: new Uint8Array(encrypt(encryptionKey(ctx), key.privateKey)),
-        createdAt: now,
-        updatedAt: now,
-      },
+    return await ctx.atomically(async (tx) => {
+      await takeQuota(tx, 'domains', { field: 'domain' })
+      return tx.db.domain.create({
+        data: {
+          projectId: projectIdOf(ctx),
+          id: newId(now),
+          domain,
+          status: verified ? 'VERIFIED' : 'PENDING',
+          mailboxOnly: verified,
+          verifiedAt: verified ? now : null,
+          records: records.map((record) => ({ ...record, status: verified ? 'VERIFIED' : 'PENDING' })),
+          dkimSelector: SELECTOR,
+          dkimPrivateKey: new Uint8Array(encrypt(encryptionKey(ctx), key.privateKey)),
+          createdAt: now,
+          updatedAt: now,
+        },
+      })
     })
   } catch (error) {
     if (!UNIQUE_VIOLATION.has(sqlState(error) ?? '')) throw error

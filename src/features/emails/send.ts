@@ -14,7 +14,7 @@ import { RenderBatch } from '../../mail/render.ts'
 import { mayReceive } from '../../messages/may-receive.rules.ts'
 import { PRIORITIES } from '../../queue/define-work.ts'
 import { type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
-import { noteFieldNames } from '../contacts/field-names.ts'
+import { recordFieldNames } from '../contacts/field-names.ts'
 import { mailDelivery } from '../delivery/mail-delivery.ts'
 import { keepsMail } from '../domains/sender.ts'
 import { assertSyntax } from '../templates/syntax.ts'
@@ -29,7 +29,7 @@ const ATTEMPTS = 5
 
 /**
  * Accepts a message for all of its recipients, or for none: contacts, mail and its place in the delivery
- * queue are one commit. At most two round trips: one reads, one writes.
+ * queue are one commit. At most two round trips: one reads, one writes; new fields of contacts are recorded in between.
  */
 export async function sendEmail(ctx: Ctx, input: SendInput): Promise<SendResult> {
   const files = readAttachments(ctx.config, input.attachments ?? [])
@@ -38,7 +38,6 @@ export async function sendEmail(ctx: Ctx, input: SendInput): Promise<SendResult>
     const result = await tryToSend(ctx, input, change, files)
     if (!result) continue
     ctx.requestWork(mailDelivery, PRIORITIES.transactional)
-    await noteFieldNames(ctx, change.set)
     return result
   }
   throw serviceUnavailable()
@@ -66,6 +65,7 @@ async function tryToSend(
     timestamp: now,
   }
   const contacts = contactNeedOf(input, change, known)
+  await recordFieldNames(ctx, change.set)
   const stored = await store(ctx, { input, change, contacts, message, addressed, files, result })
   return stored ? result : null
 }

@@ -4,6 +4,7 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { isDatabaseUnavailable, isTimeOut } from '../../db/sql.ts'
 import { conflict, fieldError } from '../../errors.ts'
 import { PRIORITIES, workKind } from '../../queue/define-work.ts'
+import { forgetName } from '../../recorded-names.ts'
 import { beginDeletion, countBefore, deleteBatch, timeOfEvent } from './delete-events.sql.ts'
 import { countEventsOf } from './event-counts.ts'
 import { isReservedEvent } from './events.rules.ts'
@@ -47,6 +48,7 @@ export async function deleteEventsOf(ctx: Ctx, name: string): Promise<number> {
     const [begun] = await tx.sql(beginDeletion, [projectIdOf(tx), name, before])
     return begun?.count ?? 0
   })
+  forgetName(ctx, 'eventNames', name)
   const isLeft = await deleteSome(ctx, name, () => performance.now() < deadline).catch(unlessUnavailable)
   if (isLeft) ctx.requestWork(eventDeletion, PRIORITIES.maintenance)
   return old === null ? Math.max(young, kept) : old + young

@@ -37,14 +37,14 @@ const DATE = 'a date such as 2026-03-04 or 2026-03-04T05:06:07Z'
 
 const known = (instant: number): Date => new Date(Math.min(Math.max(instant, FIRST), LAST))
 
-/** The whole days (UTC) inside a range, and what is left of it before and after them. */
+/** The whole days (UTC) inside a range that are kept counted, and what is left of it before and after them. */
 type Split = { days: { first: string; last: string } | null; before: Range; after: Range }
 
 const dayOf = (instant: number) => new Date(instant).toISOString().slice(0, 10)
 
-export function splitRange({ from, to }: Range): Split {
+export function splitRange({ from, to }: Range, countedFrom: Date): Split {
   const end = midnight(to.getTime())
-  const start = midnight(from.getTime() + DAY_MS - 1)
+  const start = midnight(Math.max(from.getTime(), countedFrom.getTime()) + DAY_MS - 1)
   const nothing: Range = { from: to, to }
   if (start >= end) return { days: null, before: { from, to }, after: nothing }
   return {

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../audience/dates.rules.ts'
 import { isUsed, type Usage, usageOf } from '../../changes/interests.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
@@ -38,7 +39,9 @@ export async function eventStatistics(
 }
 
 async function countsIn(ctx: Ctx, range: Range): Promise<NameCount[]> {
-  const { days, before, after } = splitRange(range)
+  const keptDays = ctx.config.eventCountRetentionDays
+  const countedFrom = new Date(ctx.now().getTime() - keptDays * DAY_MS)
+  const { days, before, after } = splitRange(range, countedFrom)
   const rest = [before, after]
     .filter(({ from, to }) => from < to)
     .map(({ from, to }) => ({ from: earliestId(from), to: earliestId(to) }))

@@ -6,9 +6,10 @@ import { violates } from '../../db/sql.ts'
 import { serviceUnavailable } from '../../errors.ts'
 import { email, optional } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
+import { recordEventName } from '../../recorded-names.ts'
 import { contactData, type DataChange, MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
-import { contactNotFound, dataTooLarge, refuseTooLarge } from '../contacts/contacts.ts'
-import { noteFieldNames } from '../contacts/field-names.ts'
+import { contactNotFound, refuseTooLarge } from '../contacts/contacts.ts'
+import { dataTooLarge, recordFieldNames } from '../contacts/field-names.ts'
 import { isReservedEvent, MAX_EVENT_NAME } from './events.rules.ts'
 import { type TrackRow, track, trackKnown, trackOnce } from './track.sql.ts'
 
@@ -46,23 +47,25 @@ export type TrackResult = { contact: string; event: string; timestamp: Date }
 const ATTEMPTS = 5
 
 /**
- * Makes or merges the contact and records the event, in one commit and one round trip. Throws CONTACT_NOT_FOUND when
- * there is none with the id.
+ * Makes or merges the contact and records the event, in one commit and one round trip, once its names are on record.
+ * Throws CONTACT_NOT_FOUND when there is none with the id, VALIDATION_ERROR for new names beyond a quota.
  */
 export async function trackEvent(ctx: Ctx, input: Tracked): Promise<TrackResult> {
   const change = readData(input.data)
+  const eventData = JSON.stringify(change.values)
+  if (Buffer.byteLength(eventData) > MAX_DATA_BYTES) throw dataTooLarge()
+  await recordFieldNames(ctx, change.set)
+  await recordEventName(ctx, input.event, 'event')
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     // Each attempt has an id of its own: what is counted by ids must not come late.
     const now = ctx.now()
     const eventId = newId(now)
-    const [row] = await record(ctx, input, valuesOf(ctx, input, change, eventId, now), now).catch(
-      afterFailure,
-    )
+    const values = valuesOf(ctx, input, change, { id: eventId, data: eventData }, now)
+    const [row] = await record(ctx, input, values, now).catch(afterFailure)
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
     if (!row.known) throw contactNotFound()
     if (!row.contactId) continue
     wakeFollowers(ctx, [row])
-    await noteFieldNames(ctx, change.set)
     return { contact: row.contactId, event: eventId, timestamp: now }
   }
   throw serviceUnavailable()
@@ -77,9 +80,13 @@ function record(ctx: Ctx, input: Tracked, values: unknown[], now: Date): Promise
   return ctx.sql(trackOnce, [...values, key, holder, bodyHash, now.toISOString()])
 }
 
-function valuesOf(ctx: Ctx, input: Tracked, change: DataChange, eventId: string, now: Date): unknown[] {
-  const eventData = JSON.stringify(change.values)
-  if (Buffer.byteLength(eventData) > MAX_DATA_BYTES) throw dataTooLarge()
+function valuesOf(
+  ctx: Ctx,
+  input: Tracked,
+  change: DataChange,
+  event: { id: string; data: string },
+  now: Date,
+): unknown[] {
   return [
     projectIdOf(ctx),
     ctx.actor.kind === 'key' ? ctx.actor.keyHash : null,
@@ -88,9 +95,9 @@ function valuesOf(ctx: Ctx, input: Tracked, change: DataChange, eventId: string,
     input.subscribed ?? null,
     JSON.stringify(change.set),
     change.unset,
-    eventId,
+    event.id,
     input.event,
-    eventData,
+    event.data,
     now,
   ]
 }

@@ -1,22 +1,31 @@
 import { z } from 'zod'
+import { type Ctx, forProject, projectIdOf } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
 import type { JobDefinition } from '../../queue/define-job.ts'
+import { deleteImagesBefore } from '../uploads/uploads.ts'
 import {
   purgeAttachments,
   purgeContactJobs,
   purgeContents,
   purgeDeadMail,
+  purgeEventCounts,
+  purgeFieldDeletions,
   purgeIdempotencyKeys,
 } from './purge-expired.sql.ts'
+import { forgetEventNames, forgetUnusedFields } from './unused-names.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 /** Rows per statement: short enough that nobody waits for the locks. */
 const BATCH = 1_000
+/** Reports of imports and bulk changes that a project keeps, however new they are. */
+const MAX_JOBS = 10_000
+/** Images per round; each of them is a call of the store. */
+const IMAGES = 100
 
 /**
- * Removes what has been kept for its time: used idempotency keys, rendered bodies and their files, reports of
- * imports and bulk changes.
+ * Removes what has been kept for its time: used idempotency keys, rendered bodies and their files, reports of imports
+ * and bulk changes, counts of long ago, images where that is set, and names of events and fields that nothing has.
  */
 export const purgeExpired: JobDefinition<Record<string, never>> = {
   name: 'operations.purge-expired',
@@ -24,22 +33,42 @@ export const purgeExpired: JobDefinition<Record<string, never>> = {
   options: { retryLimit: 3, retryBackoff: true, expireInSeconds: 3_000 },
   cron: '17 * * * *',
   async handle(ctx) {
-    const now = ctx.now().getTime()
-    const keysBefore = new Date(now - ctx.config.idempotencyTtlHours * HOUR)
-    await repeat(() => ctx.sql(purgeIdempotencyKeys, [keysBefore, BATCH]))
-    const firstKept = earliestId(new Date(now - ctx.config.emailBodyRetentionDays * DAY))
-    const firstJobKept = earliestId(new Date(now - ctx.config.contactJobRetentionDays * DAY))
+    const keysBefore = daysAgo(ctx, ctx.config.idempotencyTtlHours / 24)
+    await repeat(BATCH, async () => (await ctx.sql(purgeIdempotencyKeys, [keysBefore, BATCH])).length)
     const projects = await ctx.db.project.findMany({ select: { id: true } })
-    for (const { id } of projects) {
-      await repeat(() => ctx.sql(purgeContents, [firstKept, BATCH, id]))
-      await repeat(() => ctx.sql(purgeDeadMail, [firstKept, BATCH, id]))
-      await repeat(() => ctx.sql(purgeAttachments, [firstKept, BATCH, id]))
-      await repeat(() => ctx.sql(purgeContactJobs, [firstJobKept, BATCH, id]))
-    }
+    for (const { id } of projects) await purgeProject(forProject(ctx, id))
+    // Last: a store that is away must not keep the rest.
+    for (const { id } of projects) await purgeImages(forProject(ctx, id))
   },
 }
 
-async function repeat(purge: () => Promise<unknown[]>): Promise<void> {
-  let purged = BATCH
-  while (purged === BATCH) purged = (await purge()).length
+const daysAgo = (ctx: Ctx, days: number): Date => new Date(ctx.now().getTime() - days * DAY)
+
+async function purgeProject(ctx: Ctx): Promise<void> {
+  const { config } = ctx
+  const projectId = projectIdOf(ctx)
+  const firstKept = earliestId(daysAgo(ctx, config.emailBodyRetentionDays))
+  const firstJobKept = earliestId(daysAgo(ctx, config.contactJobRetentionDays))
+  for (const [purge, before, ...more] of [
+    [purgeContents, firstKept],
+    [purgeDeadMail, firstKept],
+    [purgeAttachments, firstKept],
+    [purgeContactJobs, firstJobKept, MAX_JOBS],
+    // A day more than statistics look at, for processes whose clocks differ.
+    [purgeEventCounts, daysAgo(ctx, config.eventCountRetentionDays + 1)],
+    [purgeFieldDeletions, daysAgo(ctx, 1)],
+  ] as const) {
+    await repeat(BATCH, async () => (await ctx.sql(purge, [before, BATCH, projectId, ...more])).length)
+  }
+  await forgetEventNames(ctx, daysAgo(ctx, 2))
+  await forgetUnusedFields(ctx, daysAgo(ctx, config.unusedFieldRetentionDays))
+}
+
+async function purgeImages(ctx: Ctx): Promise<void> {
+  const days = ctx.config.uploadRetentionDays
+  if (days > 0) await repeat(IMAGES, () => deleteImagesBefore(ctx, daysAgo(ctx, days), IMAGES))
+}
+
+async function repeat(batch: number, purge: () => Promise<number>): Promise<void> {
+  while ((await purge()) === batch);
 }

@@ -37,12 +37,17 @@ export const purgeAttachments: Statement<{ id: string }> = statement(
    returning a.set_id as id`,
 )
 
-/** Imports and bulk changes of project $3 that have ended; $1 is the first id to keep. Key: the primary one. */
+/**
+ * Imports and bulk changes of project $3 that have ended; $1 is the first id to keep, of more than $4 a later one. Key:
+ * the primary one.
+ */
 export const purgeContactJobs: Statement<{ id: string }> = statement(
   'purge-contact-jobs',
   `delete from contact_jobs j using (
      select id from contact_jobs
-     where project_id = $3::uuid and id < $1::uuid and state in ('completed', 'failed') limit $2::int
+     where project_id = $3::uuid and state in ('completed', 'failed') and id < greatest($1::uuid, (
+       select id from contact_jobs where project_id = $3::uuid order by id desc offset $4::int - 1 limit 1))
+     limit $2::int
    ) old
    where j.project_id = $3::uuid and j.id = old.id returning j.id`,
 )
@@ -55,4 +60,25 @@ export const purgeDeadMail: Statement<{ id: string }> = statement(
      where project_id = $3::uuid and email_id < $1::uuid and due_at = 'infinity' limit $2::int
    ) old
    where d.project_id = $3::uuid and d.email_id = old.email_id returning d.email_id as id`,
+)
+
+/** Counts of events of project $3 on days before $1 (UTC). Index: event_counts_project_id_day_idx. */
+export const purgeEventCounts: Statement<{ id: string }> = statement(
+  'purge-event-counts',
+  `delete from event_counts c using (
+     select name, day from event_counts
+     where project_id = $3::uuid and day < ($1::timestamptz at time zone 'UTC')::date limit $2::int
+   ) old
+   where c.project_id = $3::uuid and c.name = old.name and c.day = old.day returning c.name as id`,
+)
+
+/** What came of deletions of fields of project $3 that ended before $1. Key: the primary one. */
+export const purgeFieldDeletions: Statement<{ id: string }> = statement(
+  'purge-field-deletions',
+  `delete from contact_field_deletions d using (
+     select name from contact_field_deletions
+     where project_id = $3::uuid and completed_at < $1::timestamptz limit $2::int
+   ) old
+   where d.project_id = $3::uuid and d.name = old.name and d.completed_at < $1::timestamptz
+   returning d.name as id`,
 )

@@ -12,6 +12,8 @@ import { clearable, json, line, optional } from '../../lib/fields.ts'
 import { given } from '../../lib/given.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { isJsonObject } from '../../lib/json.ts'
+import { takeQuota } from '../../quotas.ts'
+import { recordEventNamesWithin } from '../../recorded-names.ts'
 import { askForChecks, removeLater } from '../memberships/compute.ts'
 import { keepStored, movementEvents } from '../memberships/membership.ts'
 import { startWindows } from '../memberships/windows.ts'
@@ -94,6 +96,7 @@ export async function createSegment(
   const projectId = projectIdOf(ctx)
   const segment = await ctx.atomically(async (tx) => {
     await lockInterests(tx)
+    await takeQuota(tx, 'segments', { field: 'name' })
     const tree = type === 'DYNAMIC' ? await readCondition(tx, condition, null) : undefined
     const now = tx.now()
     const created = await tx.db.segment.create({
@@ -111,6 +114,7 @@ export async function createSegment(
     })
     await keepCondition(tx, created.id, tree)
     if (trackMembership) {
+      await recordEventNamesWithin(tx, movementEvents(created.slug), 'trackMembership')
       await tx.sql(noteListening, [projectId, created.id, tx.services.clockShift()])
       await startWindows(tx, created.id)
     }
@@ -154,6 +158,9 @@ export async function updateSegment(
     const changed = isDynamic && condition !== undefined
     const tree = changed ? await readCondition(tx, condition, known.id) : undefined
     const switched = isDynamic && trackMembership !== undefined && trackMembership !== known.trackMembership
+    if (trackMembership && !known.trackMembership) {
+      await recordEventNamesWithin(tx, movementEvents(known.slug), 'trackMembership')
+    }
     const where = { projectId_id: { projectId, id } }
     await tx.db.segment.update({
       where,

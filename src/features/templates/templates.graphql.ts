@@ -105,7 +105,9 @@ builder.mutationField('duplicateTemplate', (t) =>
     description: 'Makes a template with the content of another one; " (Copy)" is added to its name.',
     type: Template,
     access: 'secretKey',
-    rest: create('/templates/:id/duplicate', 'Templates', { errors: ['TEMPLATE_NOT_FOUND'] }),
+    rest: create('/templates/:id/duplicate', 'Templates', {
+      errors: ['TEMPLATE_NOT_FOUND', 'VALIDATION_ERROR'],
+    }),
     args: { id: t.arg.id({ required: true }) },
     resolve: (_root, { id }, ctx) => duplicateTemplate(ctx, id),
   }),

@@ -15,6 +15,7 @@ import {
   readOffsetPage,
   readOrder,
 } from '../../offset-page.ts'
+import { takeQuota } from '../../quotas.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
 import { assertSyntax } from './syntax.ts'
 import { type CreateTemplateInput, MAX_NAME, type UpdateTemplateInput } from './templates.rules.ts'
@@ -24,23 +25,27 @@ export async function createTemplate(ctx: Ctx, input: CreateTemplateInput): Prom
   assertSyntax('body', input.body)
   await assertSenderVerified(ctx, input.from)
   const now = ctx.now()
-  return ctx.db.template.create({
-    data: {
-      projectId: projectIdOf(ctx),
-      id: newId(now),
-      name: input.name,
-      subject: input.subject,
-      body: input.body,
-      from: withAsciiDomain(input.from),
-      description: input.description ?? null,
-      fromName: input.fromName ?? null,
-      replyTo: input.replyTo ?? null,
-      type: input.type ?? 'MARKETING',
-      createdAt: now,
-      updatedAt: now,
-    },
+  return insertTemplate(ctx, {
+    id: newId(now),
+    name: input.name,
+    subject: input.subject,
+    body: input.body,
+    from: withAsciiDomain(input.from),
+    description: input.description ?? null,
+    fromName: input.fromName ?? null,
+    replyTo: input.replyTo ?? null,
+    type: input.type ?? 'MARKETING',
+    createdAt: now,
+    updatedAt: now,
   })
 }
+
+/** Throws VALIDATION_ERROR when the project has as many templates as its quota allows. */
+const insertTemplate = (ctx: Ctx, template: Omit<Template, 'projectId'>): Promise<Template> =>
+  ctx.atomically(async (tx) => {
+    await takeQuota(tx, 'templates', { field: 'name' })
+    return tx.db.template.create({ data: { ...template, projectId: projectIdOf(tx) } })
+  })
 
 const missing = () => notFound('The template', 'TEMPLATE_NOT_FOUND')
 
@@ -118,7 +123,5 @@ export async function duplicateTemplate(ctx: Ctx, id: string): Promise<Template>
   const template = await getTemplate(ctx, id)
   const now = ctx.now()
   const name = copyName(template.name, MAX_NAME)
-  return ctx.db.template.create({
-    data: { ...template, id: newId(now), name, createdAt: now, updatedAt: now },
-  })
+  return insertTemplate(ctx, { ...template, id: newId(now), name, createdAt: now, updatedAt: now })
 }

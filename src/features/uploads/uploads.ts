@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { isDatabaseUnavailable } from '../../db/sql.ts'
-import { AppError, fieldError, tooLarge } from '../../errors.ts'
+import { AppError, fieldError, notFound, tooLarge } from '../../errors.ts'
 import { file } from '../../lib/fields.ts'
-import { newId } from '../../lib/ids.ts'
-import { type ImageStore, imageStoreOf } from './image-store.ts'
+import { earliestId, newId } from '../../lib/ids.ts'
+import { type OffsetPage, type PageRequest, readOffsetPage } from '../../offset-page.ts'
+import { assertQuota, takeQuota } from '../../quotas.ts'
+import { type ImageStore, imageStoreOf, removeEverywhere } from './image-store.ts'
 import { contentTypeOf, extensionFor, hasSize, type ImageExtension } from './images.rules.ts'
 
 const MAX_MB = 10
@@ -25,10 +27,12 @@ export type UploadedImage = { url: string; key: string; contentType: string; siz
 /**
  * Stores an image where anyone who has its address can load it. The bytes come first, then the row: what stops
  * in between can leave an image without a row, whose address nobody has been told, and never the other way round.
- * Throws VALIDATION_ERROR, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or what the store fails with.
+ * The quotas are exact by the row; of bytes that come at the same moment more may be stored for as long as it takes to
+ * find out. Throws VALIDATION_ERROR, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or what the store fails with.
  */
 export async function uploadImage(ctx: Ctx, { image }: { image: Uint8Array }): Promise<UploadedImage> {
   const extension = await assertImage(image)
+  for (const [quota, more] of quotasOf(image.length)) await assertQuota(ctx, quota, { field: 'image', more })
   const store = imageStoreOf(ctx.config)
   const uploaded = {
     // Unguessable: whoever knows the address of one image must not find others.
@@ -40,6 +44,12 @@ export async function uploadImage(ctx: Ctx, { image }: { image: Uint8Array }): P
   await record(ctx, store, uploaded)
   return { url: store.urlOf(uploaded.key), ...uploaded }
 }
+
+const quotasOf = (size: number) =>
+  [
+    ['images', 1],
+    ['imageBytes', size],
+  ] as const
 
 async function assertImage(image: Uint8Array): Promise<ImageExtension> {
   // GraphQL has no limit of its own for this field.
@@ -69,8 +79,11 @@ type Stored = Omit<UploadedImage, 'url'>
 async function record(ctx: Ctx, store: ImageStore, stored: Stored): Promise<void> {
   const now = ctx.now()
   try {
-    await ctx.db.upload.create({
-      data: { projectId: projectIdOf(ctx), id: newId(now), createdAt: now, ...stored },
+    await ctx.atomically(async (tx) => {
+      for (const [quota, more] of quotasOf(stored.size)) await takeQuota(tx, quota, { field: 'image', more })
+      await tx.db.upload.create({
+        data: { projectId: projectIdOf(tx), id: newId(now), createdAt: now, ...stored },
+      })
     })
   } catch (error) {
     // The row may be there all the same when the answer to its commit was lost.
@@ -81,4 +94,41 @@ async function record(ctx: Ctx, store: ImageStore, stored: Stored): Promise<void
     })
     throw error
   }
+}
+
+/** The images of the project, the newest first. */
+export async function listImages(ctx: Ctx, query: PageRequest): Promise<OffsetPage<UploadedImage>> {
+  const where = { projectId: projectIdOf(ctx) }
+  const { urlOf } = imageStoreOf(ctx.config)
+  return readOffsetPage(query, {
+    find: async (range) => {
+      const rows = await ctx.db.upload.findMany({ ...range, where, orderBy: { id: 'desc' } })
+      return rows.map(({ key, contentType, size }) => ({ url: urlOf(key), key, contentType, size }))
+    },
+    count: () => ctx.db.upload.count({ where }),
+  })
+}
+
+/**
+ * Removes an image; mail that shows it shows a gap from then on. The bytes go first: what stops in between leaves a row,
+ * and the same request again removes it. Throws RESOURCE_NOT_FOUND, or what the store fails with.
+ */
+export async function deleteImage(ctx: Ctx, key: string): Promise<void> {
+  const projectId = projectIdOf(ctx)
+  if ((await ctx.db.upload.count({ where: { projectId, key } })) === 0) throw notFound('The image')
+  try {
+    await removeEverywhere(ctx.config, key)
+  } catch (error) {
+    ctx.log.error({ err: error, requestId: ctx.requestId, key }, 'an image could not be removed')
+    throw imageStoreOf(ctx.config).failure()
+  }
+  await ctx.db.upload.deleteMany({ where: { projectId, key } })
+}
+
+/** Removes at most `limit` images of the project that were uploaded before that time, and returns how many. */
+export async function deleteImagesBefore(ctx: Ctx, time: Date, limit: number): Promise<number> {
+  const where = { projectId: projectIdOf(ctx), id: { lt: earliestId(time) } }
+  const old = await ctx.db.upload.findMany({ where, orderBy: { id: 'asc' }, take: limit })
+  for (const { key } of old) await deleteImage(ctx, key)
+  return old.length
 }

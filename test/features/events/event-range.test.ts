@@ -87,8 +87,9 @@ scenario('The range of statistics', nothingShared, (test) => {
   })
 })
 
-const split = (from: string, to: string) => {
-  const { days, before, after } = splitRange({ from: new Date(from), to: new Date(to) })
+const split = (from: string, to: string, countedFrom = '1970-01-01T00:00:00.000Z') => {
+  const range = { from: new Date(from), to: new Date(to) }
+  const { days, before, after } = splitRange(range, new Date(countedFrom))
   const part = (range: typeof before) =>
     range.from < range.to ? [range.from.toISOString(), range.to.toISOString()] : null
   return { days: days && [days.first, days.last], before: part(before), after: part(after) }
@@ -104,6 +105,14 @@ scenario('The days of a range', nothingShared, (test) => {
       before: ['2026-03-03T22:00:00.000Z', midnight('2026-03-04')],
       after: [midnight('2026-03-06'), '2026-03-06T00:00:00.001Z'],
     })
+  })
+
+  test('are those from when on counts are kept', () => {
+    const [from, to] = [midnight('2026-03-04'), midnight('2026-03-08')]
+    assert.equal(split(from, to, '2026-03-05T10:00:00.000Z'), {
+      ...{ days: ['2026-03-06', '2026-03-07'], before: [from, midnight('2026-03-06')], after: null },
+    })
+    assert.equal(split(from, to, to), { days: null, before: [from, to], after: null })
   })
 
   test('are none in a range inside two days', () => {

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { countProjectEvents } from '../../../src/features/events/count-events.job.ts'
 import { purgeExpired } from '../../../src/features/operations/purge-expired.job.ts'
+import { earliestId } from '../../../src/lib/ids.ts'
 import { HOUR, MINUTE } from '../../support/clock.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService, until } from '../../support/service.ts'
+import { workThrough } from '../../support/work.ts'
 
 const DAY = 24 * HOUR
 
@@ -120,6 +123,67 @@ scenario('The hourly purge', startService, (test) => {
     await sql(`update contact_jobs set state = 'waiting' where id = $1`, [waiting])
     await purge(service)
     assert.equal(await jobs(), [waiting])
+  })
+
+  test('keeps the newest 10,000 reports of a project', async (service) => {
+    const { sql, clock } = service
+    const { id } = await service.newProject()
+    const now = clock.now()
+    const insert = (ids: string, values: unknown[]) =>
+      sql(
+        `insert into contact_jobs (project_id, id, type, state, created_at)
+         select $1::uuid, id, 'DELETE', 'completed', $2 from (${ids}) ids (id)`,
+        [id, now, ...values],
+      )
+    await insert('select $3::uuid', [earliestId(now)])
+    // Later than the first one.
+    await insert(
+      `select ('ff' || substr(gen_random_uuid()::text, 3))::uuid from generate_series(1, 10000)`,
+      [],
+    )
+    await purge(service)
+    const left = await sql('select id from contact_jobs where project_id = $1 order by id', [id])
+    assert.is(left.length, 10_000)
+    assert.is.not(left[0]?.id, earliestId(now), 'the oldest has gone')
+  })
+
+  test('removes counts of events by day after 400 days; statistics of those days stay', async (service) => {
+    const { sql, clock, call } = service
+    const project = await service.newProject()
+    const ask = { email: 'ada@example.org', event: 'bought' }
+    await call('POST', '/v1/track', { key: project.public, body: ask })
+    const day = clock.now().toISOString().slice(0, 10)
+    await workThrough(service, countProjectEvents)
+    clock.advance(402 * DAY)
+    await workThrough(service, countProjectEvents)
+    const counts = () => sql('select name from event_counts where project_id = $1', [project.id])
+    const statistics = async () =>
+      (await call('GET', `/events/stats?startDate=${day}&endDate=${day}`, { key: project.secret })).body
+    const expected = [{ name: 'bought', count: 1, uniqueContacts: 1 }]
+    assert.is((await counts()).length, 1)
+    assert.equal(await statistics(), expected)
+    await purge(service)
+    assert.is((await counts()).length, 0)
+    assert.equal(await statistics(), expected)
+  })
+
+  test('removes what came of deletions of fields after a day', async (service) => {
+    const { sql, clock } = service
+    const { id } = await service.newProject()
+    const now = clock.now().getTime()
+    await sql(
+      `insert into contact_field_deletions (project_id, name, requested_at, completed_at)
+       values ($1, 'old', $2, $2), ($1, 'new', $3, $3), ($1, 'running', $2, null)`,
+      [id, new Date(now - DAY - MINUTE), new Date(now - DAY + MINUTE)],
+    )
+    await purge(service)
+    const left = await sql('select name from contact_field_deletions where project_id = $1 order by name', [
+      id,
+    ])
+    assert.equal(
+      left.map(({ name }) => name),
+      ['new', 'running'],
+    )
   })
 
   test('is scheduled, and runs from the queue', async (service) => {

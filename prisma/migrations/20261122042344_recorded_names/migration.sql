@@ -1,0 +1,5 @@
+-- AlterTable
+ALTER TABLE "contact_fields" ADD COLUMN     "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT '1970-01-01 00:00:00 +00:00';
+
+-- AlterTable
+ALTER TABLE "event_names" ADD COLUMN     "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT '1970-01-01 00:00:00 +00:00';

@@ -1,0 +1,57 @@
+import type { Attack, Target } from '../define-attack.ts'
+
+/** Tracks with new names of events, beside those with new fields. */
+const EVENT_CLIENTS = 24
+const FIELD_CLIENTS = 2
+/** Of one request: 60 of them make 300,000. */
+const FIELDS = 4_500
+const LASTS_MS = 20_000
+
+type Seen = { asked: number; refused: number }
+
+async function track({ url, unlimited }: Target, body: object, seen: Seen): Promise<void> {
+  const headers = { authorization: `Bearer ${unlimited.public}`, 'content-type': 'application/json' }
+  const response = await fetch(`${url}/v1/track`, { method: 'POST', headers, body: JSON.stringify(body) })
+  await response.arrayBuffer()
+  seen.asked += 1
+  if (response.status === 422) seen.refused += 1
+}
+
+/** So many clients, one request after the other. */
+async function clients(count: number, until: number, request: (n: number) => Promise<void>): Promise<void> {
+  let n = 0
+  const client = async () => {
+    while (performance.now() < until) await request(n++)
+  }
+  await Promise.all(Array.from({ length: count }, client))
+}
+
+const fieldsOf = (n: number) =>
+  Object.fromEntries(Array.from({ length: FIELDS }, (_, index) => [`f${n * FIELDS + index}`, 1]))
+
+async function listed({ url, unlimited }: Target): Promise<string> {
+  const began = performance.now()
+  const response = await fetch(`${url}/events/names`, {
+    headers: { authorization: `Bearer ${unlimited.secret}` },
+  })
+  const { eventNames }: { eventNames: string[] } = JSON.parse(await response.text())
+  return `GET /events/names: ${eventNames.length} in ${Math.round(performance.now() - began)} ms`
+}
+
+export const nameFlood: Attack = {
+  name: 'names: tracks that each make a new event name, or thousands of fields',
+  before: '300,000 names, /events/names of 64 MB',
+  run: async (target) => {
+    const events: Seen = { asked: 0, refused: 0 }
+    const fields: Seen = { asked: 0, refused: 0 }
+    const until = performance.now() + LASTS_MS
+    const email = 'flood@example.org'
+    await Promise.all([
+      clients(EVENT_CLIENTS, until, (n) => track(target, { email, event: `event ${n}` }, events)),
+      clients(FIELD_CLIENTS, until, (n) =>
+        track(target, { email: `${n}@example.org`, event: 'seen', data: fieldsOf(n) }, fields),
+      ),
+    ])
+    return `${events.asked} event names, ${events.refused} refused; ${fields.asked * FIELDS} fields, those of ${fields.refused} of ${fields.asked} requests refused; ${await listed(target)}`
+  },
+}

