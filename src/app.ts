@@ -7,7 +7,7 @@ import { countMail } from './features/delivery/dead-letters.ts'
 import { mailDelivery } from './features/delivery/mail-delivery.ts'
 import { graphqlRoutes } from './graphql/graphql.http.ts'
 import { createGraphQL } from './graphql/yoga.ts'
-import { followRequests } from './http/close-server.ts'
+import { limitConnections } from './http/connections.ts'
 import { createHttpServer, serveRoutes } from './http/server.ts'
 import { httpRoutes } from './http.ts'
 import { deliverMail, jobs, projectWorks, workKinds } from './jobs.ts'
@@ -77,8 +77,8 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
     }),
   ]
   const server = createHttpServer()
-  const close = followRequests(server)
-  serveRoutes(server, { routes, dashboardUrl: config.dashboardUrl, log, metrics, now })
+  limitConnections(server, config.connections)
+  const close = serveRoutes(server, { routes, dashboardUrl: config.dashboardUrl, log, metrics, now })
   server.listen(config.port, config.host)
   await once(server, 'listening')
   return { name: 'http', stop: close }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { z } from 'zod'
@@ -29,6 +30,19 @@ const url = z
 const dnsServer = z
   .string()
   .refine(isServerAddress, 'must be an IP address with or without a port; names cannot be used')
+
+/** An address, or a network in CIDR notation. */
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/')
+  const bits = isIP(address) === 6 ? 128 : 32
+  return (
+    isIP(address) !== 0 &&
+    more.length === 0 &&
+    (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits))
+  )
+}
+
+const network = z.string().refine(isNetwork, 'must be an IP address or a network such as 10.0.0.0/8')
 
 /** Every variable that the service reads, with its default. Units are in the names or in the descriptions. */
 const variables = z.object({
@@ -87,6 +101,14 @@ const variables = z.object({
     .pipe(z.array(dnsServer).min(1))
     .optional()
     .describe('such as 192.0.2.1:53,[2001:db8::1]:53; the servers of the system when absent'),
+  MAX_CONNECTIONS: number(2_000, 1).describe('open connections of clients per process'),
+  MAX_CONNECTIONS_PER_ADDRESS: number(250).describe(
+    'open connections of one address per process; 0 = any number',
+  ),
+  TRUSTED_PROXIES: list
+    .pipe(z.array(network))
+    .prefault('127.0.0.0/8,::1')
+    .describe('reverse proxies, each an address or a network: they may open any number of connections'),
   RATE_LIMIT_PER_MINUTE: number(1000).describe('requests per project; 0 = off'),
   PROJECT_SEND_RATE_PER_SECOND: number(50).describe('messages per project; 0 = off'),
   IDEMPOTENCY_TTL_HOURS: number(24, 1, 8_760),
@@ -201,6 +223,11 @@ function build(v: Variables) {
     storage: storageConfig(v),
     /** None: the servers of the system. */
     dnsServers: v.DNS_SERVERS ?? [],
+    connections: {
+      total: v.MAX_CONNECTIONS,
+      perAddress: v.MAX_CONNECTIONS_PER_ADDRESS,
+      trustedProxies: v.TRUSTED_PROXIES,
+    },
     rateLimitPerMinute: v.RATE_LIMIT_PER_MINUTE,
     sendRatePerSecond: v.PROJECT_SEND_RATE_PER_SECOND,
     idempotencyTtlHours: v.IDEMPOTENCY_TTL_HOURS,

@@ -167,6 +167,32 @@ export const tooManyFollowers = () =>
     headers: { 'retry-after': '5' },
   })
 
+export const tooManyBodies = () =>
+  new AppError(
+    'SERVICE_UNAVAILABLE',
+    'Other large requests are being received; there is no room for this one.',
+    {
+      suggestion: 'Send large requests one after the other, or try again in a few seconds.',
+      headers: { 'retry-after': '5' },
+    },
+  )
+
+export const tooManyAnswers = () =>
+  new AppError(
+    'SERVICE_UNAVAILABLE',
+    'Other large answers are on their way; there is no room for this one.',
+    {
+      suggestion:
+        'Ask for less at once, and for large answers one after the other, or try again in a few seconds.',
+      headers: { 'retry-after': '5' },
+    },
+  )
+
+export const tooMuchAtOnce = (maxBytes: number) =>
+  badRequest(
+    `The records of this list come to more than ${Math.floor(maxBytes / 1024 / 1024)} MB together. Ask for fewer at once, or over REST.`,
+  )
+
 export const internalError = () =>
   new AppError(
     'INTERNAL_SERVER_ERROR',

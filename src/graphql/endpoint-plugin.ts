@@ -98,7 +98,9 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
     return (root, args, context, info) => {
       // The builder's Context is Ctx; a plugin sees only the general type.
       const ctx = context as Ctx
-      return runEndpoint(endpoint, args, ctx, info, (checked, bound) => resolver(root, checked, bound, info))
+      const run = () =>
+        runEndpoint(endpoint, args, ctx, info, (checked, bound) => resolver(root, checked, bound, info))
+      return ctx.pieces ? ctx.pieces.resolve(run) : run()
     }
   }
 

@@ -1,14 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import type { Actor } from '../access.ts'
 import type { Config } from '../config.ts'
 import { createCtx, type Services } from '../ctx.ts'
 import { badRequest, invalidBody } from '../errors.ts'
 import { admit } from '../http/admission.ts'
 import { assertJsonType, MAX_BODY_BYTES, messageBodyLimit, readBody } from '../http/body.ts'
-import type { Exchange } from '../http/exchange.ts'
+import { type Exchange, reply, replyInParts } from '../http/exchange.ts'
 import type { ServerRoute } from '../http/server.ts'
 import type { RateLimiter } from '../limits.ts'
 import { refusedGraphQL } from './public-error.ts'
@@ -30,31 +28,26 @@ async function handleGraphQL(
   rateLimiter: RateLimiter,
   exchange: Exchange,
 ): Promise<void> {
-  const { request, response, requestId } = exchange
+  const { request, requestId, bytes } = exchange
   const actor = await admit(exchange, services.keyRing, rateLimiter, services.now(), false)
   const answer = await graphql.fetch(
     // Only path and query count; what stands in Host is not ours.
     `http://localhost/graphql?${exchange.query}`,
     request.method === 'POST' ? await postOf(exchange, bodyLimit(actor, services.config)) : getOf(exchange),
-    createCtx(services, actor, requestId),
+    { ...createCtx(services, actor, requestId), answerBytes: bytes },
   )
   if (answer.status === 406) throw badRequest('The answer is JSON; the header Accept must allow it.')
-  response.setHeader('x-request-id', requestId)
-  response.writeHead(answer.status, Object.fromEntries(answer.headers))
-  if (!answer.body) return void response.end()
-  await pipeline(Readable.from(answer.body), response).catch(ignoreDeparture)
-}
-
-/** A client that leaves in the middle of an answer is no fault of ours. */
-function ignoreDeparture(error: unknown): void {
-  const left = error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
-  if (!left) throw error
+  bytes.takeReadyAnswer(Number(answer.headers.get('content-length') ?? 0))
+  const headers = Object.fromEntries(answer.headers)
+  if (answer.body) await replyInParts(exchange, answer.status, headers, answer.body)
+  else reply(exchange, answer.status, headers, null)
 }
 
 /** JSON only: a browser sends the other types without asking, and with the cookies of the dashboard. */
-async function postOf({ request }: Exchange, limit: number): Promise<RequestInit> {
+async function postOf(exchange: Exchange, limit: number): Promise<RequestInit> {
+  const { request } = exchange
   assertJsonType(request.headers['content-type'])
-  const body = await readBody(request, limit)
+  const body = await readBody(exchange, limit)
   if (!isUtf8(body)) throw invalidBody('The body is not valid UTF-8.')
   const headers = { ...headersOf(request), 'content-type': 'application/json' }
   return { method: 'POST', headers, body: new Uint8Array(body) }

@@ -7,7 +7,7 @@ import type { Exchange } from './exchange.ts'
  * state of the limit goes into the headers of whatever is answered.
  */
 export async function admit(
-  { request, response }: Exchange,
+  { request, response, bytes }: Exchange,
   keyRing: KeyRing,
   rateLimiter: RateLimiter,
   now: Date,
@@ -15,6 +15,7 @@ export async function admit(
 ): Promise<Actor> {
   const actor = await keyRing.authenticate(request.headers.authorization, rechecksKey)
   if (actor.kind !== 'key') return actor
+  bytes.charge(actor)
   const state = await rateLimiter.count(actor.project, now)
   if (!state) return actor
   for (const [name, value] of Object.entries(rateLimitHeaders(state))) response.setHeader(name, value)
