@@ -273,10 +273,8 @@ scenario(
       const { body: rarely } = await callContacts(service, 'GET', '/fields/rare/usage', undefined, project)
       assert.is(rarely.contactCount, 1)
       const { body: everybody } = await callContacts(service, 'GET', '/fields/all/usage', undefined, project)
-      assert.is(
-        everybody.contactCount,
-        (await callContacts(service, 'GET', '?limit=1', undefined, project)).body.total,
-      )
+      // Estimated: who lacks the field may be in the sample.
+      assert.ok(Math.abs(everybody.contactCount - 12_000) <= 60, String(everybody.contactCount))
       const { body: removed } = await callContacts(service, 'DELETE', '/fields/half', undefined, project)
       assert.equal(removed, { deletedFrom: 6_000 })
       assert.not.ok(namesOf(await customFields(service, project)).includes('data.half'))
