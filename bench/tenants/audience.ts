@@ -1,26 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type LoadResult, load, percentileOf } from '../http-load.ts'
-import { type ServiceProcess, startServiceProcess } from '../processes.ts'
+import type { ServiceProcess } from '../processes.ts'
 import { type Fresh, freshMail } from './mail.ts'
 import { ask, importCsv } from './requests.ts'
-import { forgetMail, makeTenants, type Tenant, type World } from './world.ts'
+import { forgetMail, makeTenants, type Tenant, type World, withService } from './world.ts'
 
 const SEGMENTS = 500
 const IMPORTED = 30_000
 const CONTACTS = 500_000
 const HEAVY_MS = 30_000
-
-async function withService<Result>(
-  { database, mail }: World,
-  work: (service: ServiceProcess) => Promise<Result>,
-): Promise<Result> {
-  const service = await startServiceProcess(await database.env({ ...mail, ROLES: 'http,worker' }))
-  try {
-    return await work(service)
-  } finally {
-    await service.stop()
-  }
-}
 
 async function twoTenants(world: World): Promise<[heavy: Tenant, light: Tenant]> {
   const [heavy, light] = await makeTenants(world, 2)

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { load, percentileOf } from '../http-load.ts'
 import { type ServiceProcess, startServiceProcess } from '../processes.ts'
-import { addBacklog, forgetMail, makeTenants, type Tenant, type World } from './world.ts'
+import { addBacklog, forgetMail, makeTenants, type Tenant, type World, withService } from './world.ts'
 
 const WINDOW_MS = 15_000
 const FRESH = 60
@@ -94,18 +94,6 @@ export async function benchManyTenants(world: World): Promise<ManyTenants> {
   }
 }
 
-async function withService<Result>(
-  { database, mail }: World,
-  work: (service: ServiceProcess) => Promise<Result>,
-): Promise<Result> {
-  const service = await startServiceProcess(await database.env({ ...mail, ROLES: 'http,worker' }))
-  try {
-    return await work(service)
-  } finally {
-    await service.stop()
-  }
-}
-
 export type Snapshot = { before: number; during: number }
 
 /** A report that holds an old snapshot open: dead rows cannot be removed meanwhile. */
@@ -134,7 +122,7 @@ export async function benchOldSnapshot(world: World): Promise<Snapshot> {
 
 export type Workers = { workers: number; rate: number; repeated: number }
 
-/** The provider takes 50 ms a message, so that workers, not processors, are what there is too little of. */
+/** The provider takes 100 ms a message, so that workers, not processors, are what there is too little of. */
 export async function benchWorkers(world: World): Promise<Workers[]> {
   const results: Workers[] = []
   for (const workers of [1, 2, 4]) {

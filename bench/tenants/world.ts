@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { hashKey } from '../../src/access.ts'
 import { BENCH_DOMAIN, type BenchDatabase } from '../bench-database.ts'
-import { startTalker, type Talker } from '../processes.ts'
+import { type ServiceProcess, startServiceProcess, startTalker, type Talker } from '../processes.ts'
 
 export type Tenant = { id: string; public: string; secret: string; domain: string }
 
@@ -31,6 +31,19 @@ export async function startWorld(database: BenchDatabase): Promise<World> {
       await client.end()
       await sink.stop()
     },
+  }
+}
+
+/** Does something with a service process, and ends that. */
+export async function withService<Result>(
+  { database, mail }: World,
+  work: (service: ServiceProcess) => Promise<Result>,
+): Promise<Result> {
+  const service = await startServiceProcess(await database.env({ ...mail, ROLES: 'http,worker' }))
+  try {
+    return await work(service)
+  } finally {
+    await service.stop()
   }
 }
 
