@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { z } from 'zod'
 import { isServerAddress } from './lib/dns-resolver.ts'
 import { ehloNameOf, isEhloName } from './lib/ehlo-name.ts'
+import { isNetwork } from './lib/networks.ts'
 
 const ROLES = ['http', 'worker'] as const
 export type RoleName = (typeof ROLES)[number]
@@ -31,18 +31,7 @@ const dnsServer = z
   .string()
   .refine(isServerAddress, 'must be an IP address with or without a port; names cannot be used')
 
-/** An address, or a network in CIDR notation. */
-function isNetwork(text: string): boolean {
-  const [address = '', prefix, ...more] = text.split('/')
-  const bits = isIP(address) === 6 ? 128 : 32
-  return (
-    isIP(address) !== 0 &&
-    more.length === 0 &&
-    (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits))
-  )
-}
-
-const network = z.string().refine(isNetwork, 'must be an IP address or a network such as 10.0.0.0/8')
+const network = z.string().refine(isNetwork, 'must be an IP address, or a network such as 10.0.0.0/8')
 
 /** Every variable that the service reads, with its default. Units are in the names or in the descriptions. */
 const variables = z.object({
@@ -108,8 +97,13 @@ const variables = z.object({
   TRUSTED_PROXIES: list
     .pipe(z.array(network))
     .prefault('127.0.0.0/8,::1')
-    .describe('reverse proxies, each an address or a network: they may open any number of connections'),
+    .describe(
+      'reverse proxies, each an address or a network: their X-Forwarded-For is believed, and they may open any number of connections',
+    ),
   RATE_LIMIT_PER_MINUTE: number(1000).describe('requests per project; 0 = off'),
+  STRANGER_RATE_LIMIT_PER_MINUTE: number(300).describe(
+    'requests of one address (IPv6: /64) without a valid key, per process, where they cost work: GraphQL, keys that have to be looked up; 0 = off',
+  ),
   PROJECT_SEND_RATE_PER_SECOND: number(50).describe('messages per project; 0 = off'),
   IDEMPOTENCY_TTL_HOURS: number(24, 1, 8_760),
   EMAIL_BODY_RETENTION_DAYS: number(90, 1, 36_500),
@@ -229,6 +223,7 @@ function build(v: Variables) {
       trustedProxies: v.TRUSTED_PROXIES,
     },
     rateLimitPerMinute: v.RATE_LIMIT_PER_MINUTE,
+    strangerRateLimitPerMinute: v.STRANGER_RATE_LIMIT_PER_MINUTE,
     sendRatePerSecond: v.PROJECT_SEND_RATE_PER_SECOND,
     idempotencyTtlHours: v.IDEMPOTENCY_TTL_HOURS,
     emailBodyRetentionDays: v.EMAIL_BODY_RETENTION_DAYS,

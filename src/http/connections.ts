@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
-import { BlockList, isIPv6, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { networksOf } from '../lib/networks.ts'
 
 export type ConnectionLimits = {
   /** Open connections of the process. */
@@ -14,11 +15,11 @@ export type ConnectionLimits = {
 export function limitConnections(server: Server, limits: ConnectionLimits): void {
   server.maxConnections = limits.total
   if (limits.perAddress === 0) return
-  const proxies = networksOf(limits.trustedProxies)
+  const isProxy = networksOf(limits.trustedProxies)
   const open = new Map<string, number>()
   server.on('connection', (socket: Socket) => {
     const { remoteAddress } = socket
-    if (remoteAddress === undefined || contains(proxies, remoteAddress)) return
+    if (remoteAddress === undefined || isProxy(remoteAddress)) return
     const count = (open.get(remoteAddress) ?? 0) + 1
     if (count > limits.perAddress) return void socket.destroy()
     open.set(remoteAddress, count)
@@ -28,19 +29,4 @@ export function limitConnections(server: Server, limits: ConnectionLimits): void
       else open.delete(remoteAddress)
     })
   })
-}
-
-const familyOf = (address: string) => (isIPv6(address) ? 'ipv6' : 'ipv4')
-
-/** IPv4 addresses match in their IPv6 form (::ffff:127.0.0.1) as well. */
-const contains = (networks: BlockList, address: string): boolean => networks.check(address, familyOf(address))
-
-function networksOf(texts: readonly string[]): BlockList {
-  const networks = new BlockList()
-  for (const text of texts) {
-    const [address = '', prefix] = text.split('/')
-    if (prefix === undefined) networks.addAddress(address, familyOf(address))
-    else networks.addSubnet(address, Number(prefix), familyOf(address))
-  }
-  return networks
 }

@@ -13,7 +13,7 @@ import { AppError, badRequest } from '../errors.ts'
 import { checkInput } from '../graphql/check-input.ts'
 import { causeOf } from '../graphql/public-error.ts'
 import { nameOf } from '../graphql/rest-route.ts'
-import { admit } from '../http/admission.ts'
+import type { Admission } from '../http/admission.ts'
 import { MAX_BODY_BYTES, messageBodyLimit, parseJsonObject, readBody } from '../http/body.ts'
 import {
   type Exchange,
@@ -27,7 +27,6 @@ import { readUpload } from '../http/multipart.ts'
 import type { ErrorBody, ServerRoute } from '../http/server.ts'
 import { REPLAYED, withReservation } from '../idempotency.ts'
 import { isJsonObject } from '../lib/json.ts'
-import type { RateLimiter } from '../limits.ts'
 import { Pieces } from '../pieces.ts'
 import { listOf, textInPieces } from './answer-in-pieces.ts'
 import type { RestOperation } from './operations.ts'
@@ -35,7 +34,7 @@ import type { RestOperation } from './operations.ts'
 export type RestFacade = {
   schema: GraphQLSchema
   services: Services
-  rateLimiter: RateLimiter
+  admission: Admission
 }
 
 export const restRoutes = (facade: RestFacade, operations: readonly RestOperation[]): ServerRoute[] =>
@@ -56,9 +55,9 @@ async function handleRest(
   operation: RestOperation,
   params: Record<string, string>,
 ): Promise<void> {
-  const { keyRing, config, now } = facade.services
+  const { keyRing, config } = facade.services
   const { rechecksKey } = operation.route
-  const admitted = admit(exchange, keyRing, facade.rateLimiter, now(), rechecksKey)
+  const admitted = facade.admission.admit(exchange, rechecksKey)
   // Who needs no key is not refused for one that is out of date.
   const actor = operation.endpoint.access === 'anyone' ? await admitted.catch(asAnonymous) : await admitted
   assertAccess(actor, operation.endpoint, config.trackAcceptsSecretKey)
