@@ -104,6 +104,8 @@ const variables = z.object({
   STRANGER_RATE_LIMIT_PER_MINUTE: number(300).describe(
     'requests of one address (IPv6: /64) without a valid key, per process, where they cost work: GraphQL, keys that have to be looked up; 0 = off',
   ),
+  MAX_SUBSCRIPTIONS: number(100).describe('open GraphQL subscriptions per process'),
+  MAX_SUBSCRIPTIONS_PER_PROJECT: number(20).describe('open GraphQL subscriptions of a project, per process'),
   PROJECT_SEND_RATE_PER_SECOND: number(50).describe('messages per project; 0 = off'),
   IDEMPOTENCY_TTL_HOURS: number(24, 1, 8_760),
   EMAIL_BODY_RETENTION_DAYS: number(90, 1, 36_500),
@@ -224,6 +226,7 @@ function build(v: Variables) {
     },
     rateLimitPerMinute: v.RATE_LIMIT_PER_MINUTE,
     strangerRateLimitPerMinute: v.STRANGER_RATE_LIMIT_PER_MINUTE,
+    subscriptions: { total: v.MAX_SUBSCRIPTIONS, perProject: v.MAX_SUBSCRIPTIONS_PER_PROJECT },
     sendRatePerSecond: v.PROJECT_SEND_RATE_PER_SECOND,
     idempotencyTtlHours: v.IDEMPOTENCY_TTL_HOURS,
     emailBodyRetentionDays: v.EMAIL_BODY_RETENTION_DAYS,

@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import type { Database } from './db/database.ts'
 import { isDatabaseUnavailable, type Sql, sqlState } from './db/sql.ts'
 import { internalError, missingAuth } from './errors.ts'
+import type { Followers } from './followers.ts'
 import type { Prisma, PrismaClient } from './generated/prisma/client.ts'
 import type { Reservation } from './idempotency.ts'
 import type { DnsResolver } from './lib/dns-resolver.ts'
@@ -28,6 +29,7 @@ export type Services = {
   /** Asks for turns of background work. */
   work: WorkRequests
   queueConnections: QueueConnections
+  followers: Followers
 }
 
 export type Enqueue = <Payload extends object>(
@@ -72,10 +74,12 @@ export type AnswerBytes = {
    * Throws SERVICE_UNAVAILABLE when there is none for too long.
    */
   takeAnswer: (bytes: number) => Promise<void>
+  /** What it has taken so far. */
+  readonly taken: number
 }
 
 /** What is made for nobody in particular, by the CLI or in the background. */
-const UNLIMITED: AnswerBytes = { takeAnswer: async () => {} }
+const UNLIMITED: AnswerBytes = { takeAnswer: async () => {}, taken: 0 }
 
 /** Requests and background work have connections of their own, so that neither waits for the other. */
 type ConnectionClass = 'request' | 'worker'

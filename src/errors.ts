@@ -161,9 +161,9 @@ export const projectBusy = () =>
     },
   )
 
-export const tooManyFollowers = () =>
-  new AppError('SERVICE_UNAVAILABLE', 'Too many clients follow jobs at this process.', {
-    suggestion: 'Ask for the job every few seconds instead.',
+export const tooManyFollowers = (reason: string) =>
+  new AppError('SERVICE_UNAVAILABLE', `${reason} at this process, which is as many as may be.`, {
+    suggestion: 'End one of them, or ask every few seconds instead.',
     headers: { 'retry-after': '5' },
   })
 

@@ -11,8 +11,8 @@ import {
   type ValidationRule,
 } from 'graphql'
 import { missingAuth } from '../errors.ts'
-import { ByteCache } from '../lib/byte-cache.ts'
 import { hashInput } from '../idempotency.ts'
+import { ByteCache } from '../lib/byte-cache.ts'
 import { type GraphQLPlugin, rootFieldsOf } from './root-fields.ts'
 
 /** All answers that are remembered; that to GraphiQL's question takes about 200 KB. */

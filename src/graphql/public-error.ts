@@ -59,7 +59,7 @@ const httpStatusOf = ({ statusCode, extras: { headers } }: AppError) => ({
 const httpHeadersOf = ({ extras: { headers } }: AppError) => headers && { headers }
 
 /** Makes the error's status that of the HTTP answer, whatever the client accepts. */
-export function useOwnStatus({ extensions }: GraphQLError): void {
+export function setOwnStatus({ extensions }: GraphQLError): void {
   extensions.http = { ...extensions.http, status: Number(extensions.statusCode), spec: false }
 }
 

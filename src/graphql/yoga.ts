@@ -9,7 +9,7 @@ import type { Logger } from 'pino'
 import { logUnexpected } from '../unexpected.ts'
 import { documentCaches, documentSizes } from './documents.ts'
 import { introspection } from './introspection.ts'
-import { isPublic, publicGraphQLError, useOwnStatus } from './public-error.ts'
+import { isPublic, publicGraphQLError, setOwnStatus } from './public-error.ts'
 import { chargeRootFields, type GraphQLPlugin, type GraphQLRequest } from './root-fields.ts'
 
 /** What one GraphQL request may ask for. */
@@ -66,7 +66,7 @@ const finishErrors = (log: Logger): GraphQLPlugin => ({
       const wantsStream = request.headers.get('accept')?.includes('text/event-stream')
       // A stream that could not begin: the status of the answer says why.
       const isRefused = !('data' in answer) && (wantsStream || errors.some(({ path }) => path !== undefined))
-      if (isRefused) for (const error of errors) useOwnStatus(error)
+      if (isRefused) for (const error of errors) setOwnStatus(error)
       setResult(answer)
     }
   },

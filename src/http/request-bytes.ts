@@ -42,6 +42,10 @@ export class RequestBytes {
   #owner: string | null = null
   #ofAnswer = 0
 
+  get taken(): number {
+    return this.#ofAnswer
+  }
+
   constructor(budgets: Budgets) {
     this.#budgets = budgets
   }
