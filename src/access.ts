@@ -74,16 +74,25 @@ export class KeyRing {
     this.#services = services
   }
 
-  async authenticate(authorization: string | undefined, recheckedLater: boolean): Promise<Actor> {
+  /**
+   * Who asks. `onGuess` is called before a key is looked up that this process has not seen; it may throw, and what it
+   * returns is called when the key turns out to be one.
+   */
+  async authenticate(
+    authorization: string | undefined,
+    recheckedLater: boolean,
+    onGuess: () => () => void,
+  ): Promise<Actor> {
     if (!authorization) return ANONYMOUS
     const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
     if (!KEY.test(key)) throw invalidApiKey()
     const keyHash = hashKey(key)
-    const now = this.#services.now().getTime()
-    const known = recheckedLater ? this.#remembered.get(keyHash.toString('hex')) : undefined
-    if (known && known.until > now) return known.actor
+    const known = this.#remembered.get(keyHash.toString('hex'))
+    if (recheckedLater && known && known.until > this.#services.now().getTime()) return known.actor
+    const wasNoGuess = known ? null : onGuess()
     const actor = await this.lookUp(key.startsWith('pk_') ? 'public' : 'secret', keyHash)
     if (!actor) throw invalidApiKey()
+    wasNoGuess?.()
     return actor
   }
 

@@ -7,8 +7,10 @@ import { countMail } from './features/delivery/dead-letters.ts'
 import { mailDelivery } from './features/delivery/mail-delivery.ts'
 import { graphqlRoutes } from './graphql/graphql.http.ts'
 import { createGraphQL } from './graphql/yoga.ts'
-import { followRequests } from './http/close-server.ts'
+import { Admission } from './http/admission.ts'
+import { limitConnections } from './http/connections.ts'
 import { createHttpServer, serveRoutes } from './http/server.ts'
+import { StrangerLimit } from './http/stranger-limit.ts'
 import { httpRoutes } from './http.ts'
 import { deliverMail, jobs, projectWorks, workKinds } from './jobs.ts'
 import { freePort } from './lib/free-port.ts'
@@ -62,12 +64,20 @@ async function startWorker(services: Services, metrics: Metrics): Promise<Part> 
 async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
   const { config, log, now, database } = services
   const development = config.environment !== 'production'
-  const rateLimiter = new RateLimiter(database.sql, config.rateLimitPerMinute)
+  const admission = new Admission({
+    keyRing: services.keyRing,
+    rateLimiter: new RateLimiter(database.sql, config.rateLimitPerMinute),
+    strangers: new StrangerLimit({
+      perMinute: config.strangerRateLimitPerMinute,
+      trustedProxies: config.connections.trustedProxies,
+    }),
+    now,
+  })
   const operations = await restOperations(schema)
   const graphql = createGraphQL(schema, development, log)
   const routes = [
-    ...restRoutes({ schema, services, rateLimiter }, operations),
-    ...graphqlRoutes(graphql, services, rateLimiter),
+    ...restRoutes({ schema, services, admission }, operations),
+    ...graphqlRoutes(graphql, services, admission),
     ...openApiRoutes(schema, operations, config),
     ...httpRoutes({
       services,
@@ -77,9 +87,9 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
     }),
   ]
   const server = createHttpServer()
-  const close = followRequests(server)
+  limitConnections(server, config.connections)
   const { basePath, dashboardUrl } = config
-  serveRoutes(server, { routes, basePath, dashboardUrl, log, metrics, now })
+  const close = serveRoutes(server, { routes, basePath, dashboardUrl, log, metrics, now })
   server.listen(config.port, config.host)
   await once(server, 'listening')
   return { name: 'http', stop: close }

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { isServerAddress } from './lib/dns-resolver.ts'
 import { ehloNameOf, isEhloName } from './lib/ehlo-name.ts'
 import { keptSecret } from './lib/kept-secret.ts'
+import { isNetwork } from './lib/networks.ts'
 
 const ROLES = ['http', 'worker'] as const
 export type RoleName = (typeof ROLES)[number]
@@ -33,6 +34,7 @@ const dnsServer = z
 
 const isTlsChoice = (address: URL | null): boolean =>
   (address?.searchParams.getAll('tls') ?? []).every((choice) => choice === 'optional')
+const network = z.string().refine(isNetwork, 'must be an IP address, or a network such as 10.0.0.0/8')
 
 /** Every variable that the service reads, with its default. Units are in the names or in the descriptions. */
 const variables = z.object({
@@ -97,7 +99,22 @@ const variables = z.object({
     .pipe(z.array(dnsServer).min(1))
     .optional()
     .describe('such as 192.0.2.1:53,[2001:db8::1]:53; the servers of the system when absent'),
+  MAX_CONNECTIONS: number(2_000, 1).describe('open connections of clients per process'),
+  MAX_CONNECTIONS_PER_ADDRESS: number(250).describe(
+    'open connections of one address per process; 0 = any number',
+  ),
+  TRUSTED_PROXIES: list
+    .pipe(z.array(network))
+    .prefault('127.0.0.0/8,::1')
+    .describe(
+      'reverse proxies, each an address or a network: their X-Forwarded-For is believed, and they may open any number of connections',
+    ),
   RATE_LIMIT_PER_MINUTE: number(1000).describe('requests per project; 0 = off'),
+  STRANGER_RATE_LIMIT_PER_MINUTE: number(300).describe(
+    'requests of one address (IPv6: /64) without a valid key, per process, where they cost work: GraphQL, keys that have to be looked up; 0 = off',
+  ),
+  MAX_SUBSCRIPTIONS: number(100).describe('open GraphQL subscriptions per process'),
+  MAX_SUBSCRIPTIONS_PER_PROJECT: number(20).describe('open GraphQL subscriptions of a project, per process'),
   PROJECT_SEND_RATE_PER_SECOND: number(50).describe('messages per project; 0 = off'),
   IDEMPOTENCY_TTL_HOURS: number(24, 1, 8_760),
   EMAIL_BODY_RETENTION_DAYS: number(90, 1, 36_500),
@@ -230,7 +247,14 @@ function build(v: Variables) {
     storage: storageConfig(v),
     /** None: the servers of the system. */
     dnsServers: v.DNS_SERVERS ?? [],
+    connections: {
+      total: v.MAX_CONNECTIONS,
+      perAddress: v.MAX_CONNECTIONS_PER_ADDRESS,
+      trustedProxies: v.TRUSTED_PROXIES,
+    },
     rateLimitPerMinute: v.RATE_LIMIT_PER_MINUTE,
+    strangerRateLimitPerMinute: v.STRANGER_RATE_LIMIT_PER_MINUTE,
+    subscriptions: { total: v.MAX_SUBSCRIPTIONS, perProject: v.MAX_SUBSCRIPTIONS_PER_PROJECT },
     sendRatePerSecond: v.PROJECT_SEND_RATE_PER_SECOND,
     idempotencyTtlHours: v.IDEMPOTENCY_TTL_HOURS,
     emailBodyRetentionDays: v.EMAIL_BODY_RETENTION_DAYS,

@@ -5,9 +5,11 @@ import type { Config } from './config.ts'
 import type { Database } from './db/database.ts'
 import { isDatabaseUnavailable, type Sql, sqlState } from './db/sql.ts'
 import { internalError, missingAuth } from './errors.ts'
+import type { Followers } from './followers.ts'
 import type { Prisma, PrismaClient } from './generated/prisma/client.ts'
 import type { Reservation } from './idempotency.ts'
 import type { DnsResolver } from './lib/dns-resolver.ts'
+import type { Pieces } from './pieces.ts'
 import type { JobQueue, SendJobOptions } from './queue/define-job.ts'
 import type { Priority, WorkKind } from './queue/define-work.ts'
 import type { QueueConnections } from './queue/queue-connections.ts'
@@ -30,6 +32,7 @@ export type Services = {
   queueConnections: QueueConnections
   /** Names of events and of custom fields that this process knows to be on record. */
   recordedNames: RecordedNames
+  followers: Followers
 }
 
 export type Enqueue = <Payload extends object>(
@@ -62,7 +65,24 @@ export type Ctx = {
   reservation: Reservation | null
   /** The REST facade has checked the input already. */
   inputIsChecked: boolean
+  /** Where the room for a large answer comes from. */
+  answerBytes: AnswerBytes
+  /** Over REST an answer can be made in pieces; null when it is made whole. */
+  pieces: Pieces | null
 }
+
+export type AnswerBytes = {
+  /**
+   * Waits until there is room for so many bytes of the answer, which are to be read then: the records as they are sent.
+   * Throws SERVICE_UNAVAILABLE when there is none for too long.
+   */
+  takeAnswer: (bytes: number) => Promise<void>
+  /** What it has taken so far. */
+  readonly taken: number
+}
+
+/** What is made for nobody in particular, by the CLI or in the background. */
+const UNLIMITED: AnswerBytes = { takeAnswer: async () => {}, taken: 0 }
 
 /** Requests and background work have connections of their own, so that neither waits for the other. */
 type ConnectionClass = 'request' | 'worker'
@@ -105,6 +125,8 @@ export function createCtx(
     connections,
     reservation: null,
     inputIsChecked: false,
+    answerBytes: UNLIMITED,
+    pieces: null,
   }
   return ctx
 }

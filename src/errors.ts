@@ -161,11 +161,37 @@ export const projectBusy = () =>
     },
   )
 
-export const tooManyFollowers = () =>
-  new AppError('SERVICE_UNAVAILABLE', 'Too many clients follow jobs at this process.', {
-    suggestion: 'Ask for the job every few seconds instead.',
+export const tooManyFollowers = (reason: string) =>
+  new AppError('SERVICE_UNAVAILABLE', `${reason} at this process, which is as many as may be.`, {
+    suggestion: 'End one of them, or ask every few seconds instead.',
     headers: { 'retry-after': '5' },
   })
+
+export const tooManyBodies = () =>
+  new AppError(
+    'SERVICE_UNAVAILABLE',
+    'Other large requests are being received; there is no room for this one.',
+    {
+      suggestion: 'Send large requests one after the other, or try again in a few seconds.',
+      headers: { 'retry-after': '5' },
+    },
+  )
+
+export const tooManyAnswers = () =>
+  new AppError(
+    'SERVICE_UNAVAILABLE',
+    'Other large answers are on their way; there is no room for this one.',
+    {
+      suggestion:
+        'Ask for less at once, and for large answers one after the other, or try again in a few seconds.',
+      headers: { 'retry-after': '5' },
+    },
+  )
+
+export const tooMuchAtOnce = (maxBytes: number) =>
+  badRequest(
+    `The records of this list come to more than ${Math.floor(maxBytes / 1024 / 1024)} MB together. Ask for fewer at once, or over REST.`,
+  )
 
 export const internalError = () =>
   new AppError(

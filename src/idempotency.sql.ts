@@ -8,20 +8,22 @@ export type StoredRequest = {
   statusCode: number | null
   response: string | null
   createdAt: Date
+  /** The public key is told nothing of it. */
+  withSecretKey: boolean
 }
 
 /**
- * Reserves a key for the request `$3`. A row that is past its time (`$6`), or that is still open although the
- * longest request has ended (`$7`), gives way: an answer is stored in the same commit as the work, so an
- * abandoned reservation proves that nothing was done. Returns no row when the key is taken.
+ * Reserves a key for the request `$4`, made with the secret key or not (`$8`). A row that is past its time (`$6`), or
+ * that is still open although the longest request has ended (`$7`), gives way: an answer is stored in the same commit
+ * as the work, so an abandoned reservation proves that nothing was done. Returns no row when the key is taken.
  */
 export const reserveKey: Statement<{ holder: string }> = shortStatement(
   'reserve-idempotency-key',
-  `insert into idempotency_keys as k (project_id, key, holder, request, created_at)
-   values ($1::uuid, $2, $3::uuid, $4, $5::timestamptz)
+  `insert into idempotency_keys as k (project_id, key, holder, request, created_at, with_secret_key)
+   values ($1::uuid, $2, $3::uuid, $4, $5::timestamptz, $8::boolean)
    on conflict (project_id, key) do update set
      holder = excluded.holder, request = excluded.request, created_at = excluded.created_at,
-     body_hash = null, status_code = null, response = null
+     with_secret_key = excluded.with_secret_key, body_hash = null, status_code = null, response = null
    where k.created_at <= $6::timestamptz or (k.status_code is null and k.created_at <= $7::timestamptz)
    returning holder`,
 )
@@ -29,7 +31,7 @@ export const reserveKey: Statement<{ holder: string }> = shortStatement(
 export const storedRequest: Statement<StoredRequest> = shortStatement(
   'stored-idempotent-request',
   `select key, holder, request, body_hash as "bodyHash", status_code as "statusCode", response,
-     created_at as "createdAt"
+     created_at as "createdAt", with_secret_key as "withSecretKey"
    from idempotency_keys where project_id = $1::uuid and key = $2`,
 )
 

@@ -41,17 +41,26 @@ async function reserve(ctx: Ctx, key: string, request: string, replay: boolean):
   const holder = newId(now)
   const expired = new Date(now.getTime() - ctx.config.idempotencyTtlHours * HOUR)
   const abandoned = new Date(now.getTime() - LONGEST_REQUEST_MS)
-  const [mine] = await ctx.sql(reserveKey, [projectId, key, holder, request, now, expired, abandoned])
+  const asPublic = ctx.actor.kind === 'key' && ctx.actor.keyKind === 'public'
+  const times = [now, expired, abandoned]
+  const [mine] = await ctx.sql(reserveKey, [projectId, key, holder, request, ...times, !asPublic])
   if (mine) return { kind: 'held', key, holder, bodyHash: null }
   const [stored] = await ctx.sql(storedRequest, [projectId, key])
   // It was released between the two statements: the first request failed, so this one may run.
   if (!stored) return reserve(ctx, key, request, replay)
+  if (asPublic && stored.withSecretKey) throw keyTaken()
   if (replay && stored.statusCode !== null && stored.request === request) return { kind: 'replay', stored }
   throw keyReused(stored)
 }
 
+const KEY_TAKEN = 'This Idempotency-Key has already been used by the project.'
+
+/** With the public key anybody can try keys that the server may have used: nothing of its request is told. */
+const keyTaken = () =>
+  new AppError('IDEMPOTENCY_KEY_REUSED', KEY_TAKEN, { suggestion: 'Use a new key for a new request.' })
+
 export const keyReused = (stored: StoredRequest) =>
-  new AppError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key has already been used by the project.', {
+  new AppError('IDEMPOTENCY_KEY_REUSED', KEY_TAKEN, {
     details: {
       key: stored.key,
       originalRequest: stored.request,

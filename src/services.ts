@@ -8,6 +8,7 @@ import { type Database, openDatabase } from './db/database.ts'
 import { startEmbeddedPostgres } from './db/embedded-postgres.ts'
 import { migrate } from './db/migrate.ts'
 import { isDatabaseUnavailable } from './db/sql.ts'
+import { Followers } from './followers.ts'
 import { createDnsResolver } from './lib/dns-resolver.ts'
 import { within } from './lib/within.ts'
 import { createQueue, defineQueues } from './queue/queue.ts'
@@ -101,6 +102,7 @@ function createServices(config: Config, database: Database, log: Logger, clock: 
     work: new WorkRequests(boss, log),
     queueConnections,
     recordedNames: new RecordedNames(),
+    followers: new Followers(config.subscriptions),
   }
 }
 

@@ -8,8 +8,9 @@ import SchemaBuilder, {
 } from '@pothos/core'
 import type { GraphQLFieldResolver } from 'graphql'
 import type { Access } from '../access.ts'
-import type { Ctx } from '../ctx.ts'
+import { type Ctx, projectIdOf } from '../ctx.ts'
 import { toAppError } from '../unexpected.ts'
+import { withRoomFor } from './answer-room.ts'
 import type { RestRoute } from './rest-route.ts'
 import { runEndpoint } from './run-endpoint.ts'
 
@@ -76,6 +77,22 @@ export function endpointOf(
 }
 
 export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  readonly #turns = new WeakMap<Ctx, Promise<unknown>>()
+
+  /**
+   * Reads of one request run one after the other, and each takes room for what it has read, by its real size: fifteen of
+   * them cannot have fifteen lists and fifteen connections at the same time.
+   */
+  #readInTurn(ctx: Ctx, read: () => Promise<unknown>): Promise<unknown> {
+    const before = this.#turns.get(ctx) ?? Promise.resolve()
+    const turn = before.then(() => withRoomFor(ctx, read))
+    this.#turns.set(
+      ctx,
+      turn.catch(() => undefined),
+    )
+    return turn
+  }
+
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     if (config.kind !== 'Query' && config.kind !== 'Mutation' && config.kind !== 'Subscription') return config
     const { access, rest, idempotent } = config.pothosOptions as EndpointOptions
@@ -98,7 +115,10 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
     return (root, args, context, info) => {
       // The builder's Context is Ctx; a plugin sees only the general type.
       const ctx = context as Ctx
-      return runEndpoint(endpoint, args, ctx, info, (checked, bound) => resolver(root, checked, bound, info))
+      const run = () =>
+        runEndpoint(endpoint, args, ctx, info, (checked, bound) => resolver(root, checked, bound, info))
+      if (ctx.pieces) return ctx.pieces.resolve(run)
+      return endpoint.writes || ctx.inputIsChecked ? run() : this.#readInTurn(ctx, run)
     }
   }
 
@@ -110,10 +130,16 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
     if (!endpoint || !subscriber) return subscriber
     return async (root, args, context, info) => {
       const ctx = context as Ctx
-      const source = await runEndpoint(endpoint, args, ctx, info, (checked, bound) =>
-        subscriber(root, checked, bound, info),
-      )
-      return isAsyncIterable(source) ? withPublicErrors(source, ctx) : source
+      return runEndpoint(endpoint, args, ctx, info, async (checked, bound) => {
+        const leave = ctx.services.followers.enter(projectIdOf(ctx))
+        try {
+          const source = await subscriber(root, checked, bound, info)
+          return isAsyncIterable(source) ? followed(source, ctx, leave) : source
+        } catch (error) {
+          leave()
+          throw error
+        }
+      })
     }
   }
 }
@@ -122,17 +148,31 @@ const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 
 /**
- * GraphQL gives the error of a stream no path, by which others are known to be ours and masked. The end of a
- * stream is passed on at once, which a generator around it would not do while it waits for a value.
+ * The stream of a follower, who leaves with its end. GraphQL gives the error of a stream no path, by which others are known
+ * to be ours and masked. The end of a stream is passed on at once, which a generator around it would not do while it waits
+ * for a value.
  */
-function withPublicErrors(source: AsyncIterable<unknown>, ctx: Ctx): AsyncIterableIterator<unknown> {
+function followed(
+  source: AsyncIterable<unknown>,
+  ctx: Ctx,
+  leave: () => void,
+): AsyncIterableIterator<unknown> {
   const iterator = source[Symbol.asyncIterator]()
   return {
-    next: () =>
-      iterator.next().catch((error: unknown) => {
+    next: async () => {
+      try {
+        const result = await iterator.next()
+        if (result.done) leave()
+        return result
+      } catch (error) {
+        leave()
         throw toAppError(error, ctx.log, ctx.requestId)
-      }),
-    return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+      }
+    },
+    return: async () => {
+      leave()
+      return (await iterator.return?.()) ?? { done: true, value: undefined }
+    },
     [Symbol.asyncIterator]() {
       return this
     },

@@ -1,22 +1,20 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import type { Actor } from '../access.ts'
 import type { Config } from '../config.ts'
 import { createCtx, type Services } from '../ctx.ts'
-import { badRequest, invalidBody } from '../errors.ts'
-import { admit } from '../http/admission.ts'
+import { AppError, badRequest, invalidBody } from '../errors.ts'
+import type { Admission } from '../http/admission.ts'
 import { assertJsonType, MAX_BODY_BYTES, messageBodyLimit, readBody } from '../http/body.ts'
-import type { Exchange } from '../http/exchange.ts'
+import { type Exchange, reply, replyInParts } from '../http/exchange.ts'
 import type { ServerRoute } from '../http/server.ts'
-import type { RateLimiter } from '../limits.ts'
+import { documentNeedsKey, MAX_OPEN_BODY_BYTES } from './documents.ts'
 import { refusedGraphQL } from './public-error.ts'
 import type { GraphQL } from './yoga.ts'
 
 /** GET serves GraphiQL (in development) and queries, POST serves operations; both through Yoga. */
-export function graphqlRoutes(graphql: GraphQL, services: Services, rateLimiter: RateLimiter): ServerRoute[] {
-  const handle = (exchange: Exchange) => handleGraphQL(graphql, services, rateLimiter, exchange)
+export function graphqlRoutes(graphql: GraphQL, services: Services, admission: Admission): ServerRoute[] {
+  const handle = (exchange: Exchange) => handleGraphQL(graphql, services, admission, exchange)
   const errorBody: ServerRoute['errorBody'] = (error, { requestId }) => refusedGraphQL(error, requestId)
   return [
     { method: 'GET', path: '/graphql', handle, errorBody },
@@ -27,42 +25,51 @@ export function graphqlRoutes(graphql: GraphQL, services: Services, rateLimiter:
 async function handleGraphQL(
   graphql: GraphQL,
   services: Services,
-  rateLimiter: RateLimiter,
+  admission: Admission,
   exchange: Exchange,
 ): Promise<void> {
-  const { request, response, requestId } = exchange
-  const actor = await admit(exchange, services.keyRing, rateLimiter, services.now(), false)
+  const { request, requestId, bytes } = exchange
+  const actor = await admission.admit(exchange, false)
+  // Strangers are answered too, and each such request costs work.
+  if (actor.kind !== 'key') await admission.charge(exchange, actor, 1)
   const answer = await graphql.fetch(
     // Only path and query count; what stands in Host is not ours.
     `http://localhost/graphql?${exchange.query}`,
-    request.method === 'POST' ? await postOf(exchange, bodyLimit(actor, services.config)) : getOf(exchange),
-    createCtx(services, actor, requestId),
+    request.method === 'POST' ? await postOf(exchange, actor, services.config) : getOf(exchange),
+    {
+      ...createCtx(services, actor, requestId),
+      answerBytes: bytes,
+      charge: (cost: number) => admission.charge(exchange, actor, cost),
+    },
   )
-  if (answer.status === 406) throw badRequest('The answer is JSON; the header Accept must allow it.')
-  response.setHeader('x-request-id', requestId)
-  response.writeHead(answer.status, Object.fromEntries(answer.headers))
-  if (!answer.body) return void response.end()
-  await pipeline(Readable.from(answer.body), response).catch(ignoreDeparture)
+  if (answer.status === 406) throw notAcceptable()
+  bytes.takeReadyAnswer(Number(answer.headers.get('content-length') ?? 0))
+  const headers = Object.fromEntries(answer.headers)
+  if (answer.body) await replyInParts(exchange, answer.status, headers, answer.body)
+  else reply(exchange, answer.status, headers, null)
 }
 
-/** A client that leaves in the middle of an answer is no fault of ours. */
-function ignoreDeparture(error: unknown): void {
-  const left = error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
-  if (!left) throw error
-}
+const notAcceptable = () =>
+  badRequest('The answer is JSON, or server-sent events to a subscription; the header Accept must allow it.')
 
 /** JSON only: a browser sends the other types without asking, and with the cookies of the dashboard. */
-async function postOf({ request }: Exchange, limit: number): Promise<RequestInit> {
+async function postOf(exchange: Exchange, actor: Actor, config: Config): Promise<RequestInit> {
+  const { request } = exchange
   assertJsonType(request.headers['content-type'])
-  const body = await readBody(request, limit)
+  const body = await readBody(exchange, bodyLimit(actor, config)).catch((error: unknown) => {
+    const isTooLarge = error instanceof AppError && error.code === 'PAYLOAD_TOO_LARGE'
+    throw isTooLarge && actor.kind !== 'key' ? documentNeedsKey() : error
+  })
   if (!isUtf8(body)) throw invalidBody('The body is not valid UTF-8.')
   const headers = { ...headersOf(request), 'content-type': 'application/json' }
   return { method: 'POST', headers, body: new Uint8Array(body) }
 }
 
 /** Only who may send needs room for a message; nobody else makes us keep so much in memory. */
-const bodyLimit = (actor: Actor, config: Config): number =>
-  actor.kind === 'key' && actor.keyKind === 'secret' ? messageBodyLimit(config) : MAX_BODY_BYTES
+function bodyLimit(actor: Actor, config: Config): number {
+  if (actor.kind !== 'key') return MAX_OPEN_BODY_BYTES
+  return actor.keyKind === 'secret' ? messageBodyLimit(config) : MAX_BODY_BYTES
+}
 
 function getOf({ request, query }: Exchange): RequestInit {
   for (const name of ['variables', 'extensions']) assertJson(name, query.get(name))

@@ -45,11 +45,23 @@ export function publicGraphQLError(error: unknown): GraphQLError {
   })
 }
 
-/** GraphQL over HTTP answers a request that it understood with 200 to clients that accept plain JSON (`spec`). */
-const httpStatusOf = ({ statusCode }: AppError) => ({ status: statusCode, spec: statusCode < 500 })
+/**
+ * GraphQL over HTTP answers a request that it understood with 200 to clients that accept plain JSON (`spec`); who asks too
+ * often must be able to see it without reading.
+ */
+const httpStatusOf = ({ statusCode, extras: { headers } }: AppError) => ({
+  status: statusCode,
+  spec: statusCode < 500 && statusCode !== 429,
+  ...(headers && { headers }),
+})
 
 /** Such as Retry-After, for who looks at them. */
 const httpHeadersOf = ({ extras: { headers } }: AppError) => headers && { headers }
+
+/** Makes the error's status that of the HTTP answer, whatever the client accepts. */
+export function setOwnStatus({ extensions }: GraphQLError): void {
+  extensions.http = { ...extensions.http, status: Number(extensions.statusCode), spec: false }
+}
 
 export const isPublic = ({ extensions }: GraphQLError): boolean => 'statusCode' in extensions
 

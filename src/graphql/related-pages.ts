@@ -2,6 +2,7 @@ import DataLoader from 'dataloader'
 import type { Ctx } from '../ctx.ts'
 import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../cursor-page.ts'
 import { isId } from '../lib/ids.ts'
+import { withRoomFor } from './answer-room.ts'
 import type { Countable } from './cursor-page.ts'
 
 /** Which page of whose list is asked for: at most `limit` items with ids below `before`, the greatest first. */
@@ -10,13 +11,31 @@ export type AskedPage = { ownerId: string; before: string | null; limit: number 
 type Source<Item> = {
   /** Names the list in its cursors. */
   name: string
-  /** Reads all pages in a constant number of statements; the answer has a list for each. */
+  /** Reads pages in a constant number of statements; the answer has a list for each. */
   read: (ctx: Ctx, pages: AskedPage[]) => Promise<Item[][]>
   /** Counts the whole lists of the owners in one statement, in their order. */
   count: (ctx: Ctx, ownerIds: string[]) => Promise<number[]>
 }
 
 type Arguments = { limit?: number | null | undefined; cursor?: string | null | undefined }
+
+/** What is read at once, in items: contacts and events have up to 64 KB each. */
+const MAX_AT_ONCE = 500
+
+/** Parts of a list whose pages are not more together than is read at once. */
+function partsOf(pages: readonly AskedPage[]): AskedPage[][] {
+  const parts: { pages: AskedPage[]; items: number }[] = []
+  for (const page of pages) {
+    const last = parts.at(-1)
+    if (last && last.items + page.limit <= MAX_AT_ONCE) {
+      last.pages.push(page)
+      last.items += page.limit
+    } else {
+      parts.push({ pages: [page], items: page.limit })
+    }
+  }
+  return parts.map((part) => part.pages)
+}
 
 type Loaders<Item> = { pages: DataLoader<AskedPage, Item[]>; counts: DataLoader<string, number> }
 
@@ -26,9 +45,14 @@ type Loaders<Item> = { pages: DataLoader<AskedPage, Item[]>; counts: DataLoader<
  */
 export function relatedPages<Item extends { id: string }>({ name, read, count }: Source<Item>) {
   const loadersOf = new WeakMap<Ctx, Loaders<Item>>()
+  const readAll = async (ctx: Ctx, pages: readonly AskedPage[]): Promise<Item[][]> => {
+    const lists: Item[][] = []
+    for (const part of partsOf(pages)) lists.push(...(await withRoomFor(ctx, () => read(ctx, part))))
+    return lists
+  }
   const open = (ctx: Ctx): Loaders<Item> => {
     const loaders = loadersOf.get(ctx) ?? {
-      pages: new DataLoader<AskedPage, Item[]>((pages) => read(ctx, [...pages]), { cache: false }),
+      pages: new DataLoader<AskedPage, Item[]>((pages) => readAll(ctx, pages), { cache: false }),
       counts: new DataLoader<string, number>((ownerIds) => count(ctx, [...ownerIds])),
     }
     loadersOf.set(ctx, loaders)

@@ -3,21 +3,23 @@ import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
 import { maxDepthPlugin } from '@escape.tech/graphql-armor-max-depth'
 import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
-import type { GraphQLSchema } from 'graphql'
-import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
+import type { ExecutionResult, GraphQLSchema } from 'graphql'
+import { createYoga, isAsyncIterable, mapAsyncIterator, type YogaServerInstance } from 'graphql-yoga'
 import type { Logger } from 'pino'
-import type { Ctx } from '../ctx.ts'
 import { logUnexpected } from '../unexpected.ts'
-import { isPublic, publicGraphQLError } from './public-error.ts'
+import { documentCaches, documentSizes } from './documents.ts'
+import { introspection } from './introspection.ts'
+import { isPublic, publicGraphQLError, setOwnStatus } from './public-error.ts'
+import { chargeRootFields, type GraphQLPlugin, type GraphQLRequest } from './root-fields.ts'
 
 /** What one GraphQL request may ask for. */
 export const GRAPHQL_LIMITS = { depth: 10, cost: 5_000, aliases: 15, tokens: 2_000 }
 
-export type GraphQL = YogaServerInstance<Ctx, object>
+export type GraphQL = YogaServerInstance<GraphQLRequest, object>
 
 /** GraphQL over HTTP: one operation a request, limited in depth, cost, aliases and tokens. */
 export function createGraphQL(schema: GraphQLSchema, development: boolean, log: Logger): GraphQL {
-  return createYoga<Ctx>({
+  return createYoga<GraphQLRequest>({
     schema,
     graphqlEndpoint: '/graphql',
     graphiql: development ? { title: 'Mailwright' } : false,
@@ -32,29 +34,50 @@ export function createGraphQL(schema: GraphQLSchema, development: boolean, log: 
     cors: false,
     logging: false,
     maskedErrors: { maskError: publicGraphQLError },
+    parserAndValidationCache: documentCaches(),
     plugins: [
       useCSRFPrevention({ requestHeaders: ['x-graphql-yoga-csrf', 'authorization'] }),
       maxTokensPlugin({ n: GRAPHQL_LIMITS.tokens }),
       maxDepthPlugin({ n: GRAPHQL_LIMITS.depth }),
       maxAliasesPlugin({ n: GRAPHQL_LIMITS.aliases }),
       costLimitPlugin({ maxCost: GRAPHQL_LIMITS.cost }),
+      documentSizes,
+      chargeRootFields(),
+      introspection(development),
       finishErrors(log),
     ],
   })
 }
 
 /**
- * Completes the errors of an answer: the ones of validation are not masked, and masking does not know the
- * request, by whose id the cause is found in the log.
+ * Completes the errors of an answer, or of each value of a stream: the ones of validation are not masked, and masking
+ * does not know the request, by whose id the cause is found in the log.
  */
-const finishErrors = (log: Logger): Plugin<object, Ctx> => ({
-  onResultProcess({ result, setResult, serverContext: { requestId } }) {
-    if (!('errors' in result) || !result.errors) return
-    const errors = result.errors.map((error) => (isPublic(error) ? error : publicGraphQLError(error)))
-    for (const { extensions, originalError } of errors) {
-      extensions.requestId = requestId
-      logUnexpected(originalError, log, requestId)
+const finishErrors = (log: Logger): GraphQLPlugin => ({
+  onResultProcess({ request, result, setResult, resultProcessor, serverContext: { requestId } }) {
+    const finish = (part: ExecutionResult) => withFinishedErrors(part, log, requestId)
+    if (isAsyncIterable(result)) {
+      if (resultProcessor) setResult(mapAsyncIterator(result, finish))
+      // The client does not accept it, and nobody will read it.
+      else void result[Symbol.asyncIterator]().return?.()
+    } else if (!Array.isArray(result)) {
+      const answer = finish(result)
+      const { errors = [] } = answer
+      const wantsStream = request.headers.get('accept')?.includes('text/event-stream')
+      // A stream that could not begin: the status of the answer says why.
+      const isRefused = !('data' in answer) && (wantsStream || errors.some(({ path }) => path !== undefined))
+      if (isRefused) for (const error of errors) setOwnStatus(error)
+      setResult(answer)
     }
-    setResult({ ...result, errors })
   },
 })
+
+function withFinishedErrors(result: ExecutionResult, log: Logger, requestId: string): ExecutionResult {
+  if (!result.errors) return result
+  const errors = result.errors.map((error) => (isPublic(error) ? error : publicGraphQLError(error)))
+  for (const { extensions, originalError } of errors) {
+    extensions.requestId = requestId
+    logUnexpected(originalError, log, requestId)
+  }
+  return { ...result, errors }
+}

@@ -1,22 +1,41 @@
 import type { Actor, KeyRing } from '../access.ts'
-import { type RateLimiter, rateLimitHeaders } from '../limits.ts'
+import { type RateLimiter, type RateLimitState, rateLimitHeaders } from '../limits.ts'
 import type { Exchange } from './exchange.ts'
+import type { StrangerLimit } from './stranger-limit.ts'
 
-/**
- * Finds out who asks and counts the request against the project's limit, before anything else is done. The
- * state of the limit goes into the headers of whatever is answered.
- */
-export async function admit(
-  { request, response }: Exchange,
-  keyRing: KeyRing,
-  rateLimiter: RateLimiter,
-  now: Date,
-  rechecksKey: boolean,
-): Promise<Actor> {
-  const actor = await keyRing.authenticate(request.headers.authorization, rechecksKey)
-  if (actor.kind !== 'key') return actor
-  const state = await rateLimiter.count(actor.project, now)
-  if (!state) return actor
-  for (const [name, value] of Object.entries(rateLimitHeaders(state))) response.setHeader(name, value)
-  return actor
+type Parts = { keyRing: KeyRing; rateLimiter: RateLimiter; strangers: StrangerLimit; now: () => Date }
+
+/** Finds out who asks and counts requests against the limits: of the project, or of the address of who has no key. */
+export class Admission {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Who asks, and counts the request when that is a project, before anything else is done. The state of the limit goes
+   * into the headers of whatever is answered. Keys that this process has not seen are guesses, of which an address has
+   * so many; what it has seen is looked up all the same, whoever else is behind the address.
+   */
+  async admit(exchange: Exchange, rechecksKey: boolean): Promise<Actor> {
+    const { keyRing, strangers, now } = this.#parts
+    const { request } = exchange
+    const guess = () => strangers.count(request, now())
+    const actor = await keyRing.authenticate(request.headers.authorization, rechecksKey, guess)
+    if (actor.kind !== 'key') return actor
+    exchange.bytes.charge(actor)
+    await this.charge(exchange, actor, 1)
+    return actor
+  }
+
+  /** Counts the request as so many more; throws RATE_LIMIT_EXCEEDED. */
+  async charge({ request, response }: Exchange, actor: Actor, cost: number): Promise<void> {
+    const { rateLimiter, strangers, now } = this.#parts
+    if (actor.kind !== 'key') return void strangers.count(request, now(), cost)
+    const state = await rateLimiter.count(actor.project, now(), { keyKind: actor.keyKind, cost })
+    for (const [name, value] of headersOf(state)) response.setHeader(name, value)
+  }
 }
+
+const headersOf = (state: RateLimitState | null) => Object.entries(state ? rateLimitHeaders(state) : {})

@@ -3,6 +3,7 @@ import { finished } from 'node:stream/promises'
 import type { Config } from '../config.ts'
 import { AppError, invalidBody, tooLarge } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../lib/json.ts'
+import type { Exchange } from './exchange.ts'
 
 /** The largest JSON body of a request that takes no message, in bytes. */
 export const MAX_BODY_BYTES = 1024 * 1024
@@ -19,24 +20,42 @@ const MAX_DISCARDED_BYTES = 256 * 1024 * 1024
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads the whole body. Throws PAYLOAD_TOO_LARGE as soon as it is known to have more than `limit` bytes. */
-export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw bodyTooLarge(limit)
+/** Of a body that comes in chunks so much is taken from the budget at a time, in bytes. */
+const CHUNKED_STEP = 256 * 1024
+
+/**
+ * Reads the whole body, once there is room for it. Throws PAYLOAD_TOO_LARGE as soon as it is known to have more than
+ * `limit` bytes, and SERVICE_UNAVAILABLE.
+ */
+export async function readBody({ request, bytes }: Exchange, limit: number): Promise<Buffer> {
+  const length = request.headers['content-length']
+  if (length !== undefined) {
+    if (Number(length) > limit) throw bodyTooLarge(limit)
+    await bytes.takeBody(Number(length))
+  }
+  // Chunks that are joined at the end would take twice the memory.
+  const whole = length === undefined ? null : Buffer.allocUnsafe(Number(length))
   const chunks: Buffer[] = []
   let size = 0
+  // Up to here it is not counted.
+  let taken = CHUNKED_STEP
   try {
     // Stopping early must leave the connection alone: the answer goes over it.
     const body: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false })
     for await (const chunk of body) {
+      if (whole) chunk.copy(whole, size)
+      else chunks.push(chunk)
       size += chunk.length
-      if (size > limit) break
-      chunks.push(chunk)
+      if (size > limit) throw bodyTooLarge(limit)
+      if (whole || size <= taken) continue
+      bytes.takeMoreOfBody(CHUNKED_STEP)
+      taken += CHUNKED_STEP
     }
-  } catch {
+  } catch (error) {
+    if (error instanceof AppError) throw error
     throw invalidBody('The request ended before its body was complete.')
   }
-  if (size > limit) throw bodyTooLarge(limit)
-  return Buffer.concat(chunks, size)
+  return whole ?? Buffer.concat(chunks, size)
 }
 
 const bodyTooLarge = (limit: number) =>

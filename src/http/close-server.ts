@@ -8,20 +8,24 @@ const GOODBYE_MS = 100
 /** How long requests under way may take to end. */
 const REQUESTS_MS = 10_000
 
+export type RequestsUnderWay = {
+  follow: (response: ServerResponse) => void
+  close: () => Promise<void>
+}
+
 /**
- * Follows what a server has under way. The function it returns closes the server without cutting anything off:
- * what has come in is answered, and each answer closes its connection, because one that is kept alive would bring
- * more and more requests.
+ * Follows what a server has under way. `close` closes the server without cutting anything off: what is being served is
+ * answered, and each answer closes its connection, because one that is kept alive would bring more and more requests.
  */
-export function followRequests(server: Server): () => Promise<void> {
+export function requestsUnderWay(server: Server): RequestsUnderWay {
   const underWay = new Set<ServerResponse>()
   let closing = false
-  server.prependListener('request', (_request, response: ServerResponse) => {
+  const follow = (response: ServerResponse) => {
     if (closing) response.setHeader('connection', 'close')
     underWay.add(response)
     response.once('close', () => underWay.delete(response))
-  })
-  return async () => {
+  }
+  const close = async () => {
     closing = true
     for (const response of underWay) if (!response.headersSent) response.setHeader('connection', 'close')
     const closed = once(server, 'close')
@@ -38,6 +42,7 @@ export function followRequests(server: Server): () => Promise<void> {
     server.closeAllConnections()
     await closed
   }
+  return { follow, close }
 }
 
 const isEventStream = (response: ServerResponse): boolean =>

@@ -1,5 +1,9 @@
+import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { discardBody, isReceiving } from './body.ts'
+import { type Budgets, RequestBytes } from './request-bytes.ts'
 import { newRequestId, requestIdFrom } from './request-id.ts'
 
 /** One request and its answer, as raw routes and the REST facade see them. */
@@ -14,14 +18,25 @@ export type Exchange = {
   /** The pattern of the matched route, for metrics and logs; never the path with its ids. */
   route: string
   startedAt: number
+  /** What it has taken of the process's budgets. */
+  bytes: RequestBytes
 }
 
 /** A proxy's form of the request target (RFC 9112, 3.2.2): the path follows the origin. */
 const ORIGIN = /^https?:\/\/[^/?#]*/i
 const NO_QUERY = new URLSearchParams()
 
-/** `basePath` is what a proxy may have left in front of our paths. */
-export function openExchange(request: IncomingMessage, response: ServerResponse, basePath = ''): Exchange {
+type ExchangeOptions = {
+  budgets: Budgets
+  /** What a proxy may have left in front of our paths. */
+  basePath?: string | undefined
+}
+
+export function openExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { budgets, basePath = '' }: ExchangeOptions,
+): Exchange {
   const url = pathBelow(basePath, (request.url ?? '/').replace(ORIGIN, ''))
   const mark = url.indexOf('?')
   return {
@@ -33,6 +48,7 @@ export function openExchange(request: IncomingMessage, response: ServerResponse,
     query: mark === -1 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)),
     route: 'unmatched',
     startedAt: performance.now(),
+    bytes: new RequestBytes(budgets),
   }
 }
 
@@ -43,7 +59,8 @@ export type Headers = Record<string, string>
 
 /**
  * Answers, and ends the exchange once the request has been received. `body` null sends no body. The answer
- * goes out at once, before whatever is left of the request's body.
+ * goes out at once, before whatever is left of the request's body. Throws SERVICE_UNAVAILABLE when it is large and
+ * too much of others is on its way.
  */
 export function reply(
   exchange: Exchange,
@@ -51,10 +68,21 @@ export function reply(
   headers: Headers,
   body: string | Buffer | null,
 ): void {
-  const { request, response } = exchange
+  const length = body === null ? 0 : Buffer.byteLength(body)
+  if (!exchange.response.headersSent) exchange.bytes.takeReadyAnswer(length)
+  send(exchange, status, headers, body, length)
+}
+
+function send(
+  { request, response, requestId }: Exchange,
+  status: number,
+  headers: Headers,
+  body: string | Buffer | null,
+  length: number,
+): void {
   if (response.headersSent) return
-  const length: Headers = body === null ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-  response.writeHead(status, { ...headers, 'x-request-id': exchange.requestId, ...length })
+  const lengthHeader: Headers = body === null ? {} : { 'content-length': String(length) }
+  response.writeHead(status, { ...headers, 'x-request-id': requestId, ...lengthHeader })
   if (!isReceiving(request)) return void response.end(body ?? undefined)
   if (body === null) response.flushHeaders()
   else response.write(body)
@@ -62,7 +90,46 @@ export function reply(
   void discardBody(request).then(() => response.end())
 }
 
-const JSON_HEADERS: Headers = {
+/** An answer that is the same for everybody, made once. */
+export type FixedAnswer = { headers: Headers; body: Buffer }
+
+export function fixedAnswer(headers: Headers, text: string): FixedAnswer {
+  const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
+  return { headers: { ...headers, etag }, body: Buffer.from(text) }
+}
+
+/** However many clients are slow to take it, it is in memory once. */
+export function replyFixed(exchange: Exchange, { headers, body }: FixedAnswer): void {
+  const isKnown = matches(exchange.request.headers['if-none-match'], headers.etag)
+  if (isKnown) send(exchange, 304, headers, null, 0)
+  else send(exchange, 200, headers, body, body.length)
+}
+
+/** RFC 9110, 13.1.2: a weak tag is as good for the answer to a GET. */
+export const matches = (ifNoneMatch: string | undefined, etag: string | undefined): boolean =>
+  (ifNoneMatch ?? '').split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')))
+
+/** Sends an answer of parts as fast as the client takes them. A client that leaves meanwhile is no failure. */
+export async function replyInParts(
+  exchange: Exchange,
+  status: number,
+  headers: Headers,
+  parts: AsyncIterable<string | Uint8Array>,
+): Promise<void> {
+  const { method, response, requestId } = exchange
+  response.writeHead(status, { ...headers, 'x-request-id': requestId })
+  if (method === 'HEAD') return void response.end()
+  await pipeline(Readable.from(parts), response).catch(ignoreDeparture)
+}
+
+function ignoreDeparture(error: unknown): void {
+  const left = error instanceof Error && 'code' in error && GONE.includes(String(error.code))
+  if (!left) throw error
+}
+
+const GONE = ['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE']
+
+export const JSON_HEADERS: Headers = {
   'content-type': 'application/json; charset=utf-8',
   'x-content-type-options': 'nosniff',
 }
@@ -71,17 +138,14 @@ export const replyJson = (exchange: Exchange, status: number, body: unknown, hea
   reply(exchange, status, { ...JSON_HEADERS, ...headers }, JSON.stringify(body))
 
 /** A page of our own: no script, nothing loaded from elsewhere, not to be framed. */
+export const HTML_HEADERS: Headers = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy':
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data: https: http:; form-action 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+}
+
 export const replyHtml = (exchange: Exchange, status: number, html: string): void =>
-  reply(
-    exchange,
-    status,
-    {
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy':
-        "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data: https: http:; form-action 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'",
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-      'cache-control': 'no-store',
-    },
-    html,
-  )
+  reply(exchange, status, HTML_HEADERS, html)

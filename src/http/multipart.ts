@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http'
 import { Busboy } from '@fastify/busboy'
 import { AppError, fileTooLarge, invalidBody } from '../errors.ts'
 import { readBody } from './body.ts'
+import type { Exchange } from './exchange.ts'
 
 /** A form field with a file of at most so many bytes. */
 export type Upload = { field: string; maxBytes: number }
@@ -15,16 +15,16 @@ const OVERHEAD_BYTES = 64 * 1024
  * INVALID_REQUEST_BODY.
  */
 export async function readUpload(
-  request: IncomingMessage,
+  exchange: Exchange,
   { field, maxBytes }: Upload,
 ): Promise<Record<string, Buffer>> {
-  const contentType = request.headers['content-type'] ?? ''
+  const contentType = exchange.request.headers['content-type'] ?? ''
   if (!/^\s*multipart\/form-data\s*;/i.test(contentType)) {
     throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'The body must be multipart/form-data.', {
       suggestion: `Send the file as the form field "${field}", as curl -F ${field}=@name does.`,
     })
   }
-  const files = await filesOf(contentType, await readBody(request, maxBytes + OVERHEAD_BYTES), field)
+  const files = await filesOf(contentType, await readBody(exchange, maxBytes + OVERHEAD_BYTES), field)
   const [file] = files
   if (files.length > 1) throw invalidBody(`The body must have one file in the field "${field}".`)
   if (file && file.length > maxBytes) throw fileTooLarge(maxBytes)

@@ -10,9 +10,12 @@ import { AppError, badRequest, toPublicError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import { toAppError } from '../unexpected.ts'
 import { answerBrokenRequests } from './broken-requests.ts'
+import { requestsUnderWay } from './close-server.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { type Exchange, openExchange, reply, replyJson } from './exchange.ts'
+import { type Budgets, createBudgets } from './request-bytes.ts'
 import { RouteTable } from './routes.ts'
+import { Turns } from './turns.ts'
 
 /** Anything that the server can dispatch to: a REST operation, a raw route, GraphQL. */
 export type ServerRoute = {
@@ -33,11 +36,18 @@ export type ServerOptions = {
   log: Logger
   metrics: Metrics
   now: () => Date
+  budgets?: Budgets
 }
 
+/** How long a client may take nothing of an answer that is on its way to it, in milliseconds. */
+const STALLED_MS = 30_000
+
 /** Node's own server with our routes; it answers every request, whatever happens inside. */
-export function createHttpServer(options: HttpServerOptions = {}): Server {
-  return createServer({
+export function createHttpServer({
+  stalledMs = STALLED_MS,
+  ...options
+}: HttpServerOptions & { stalledMs?: number } = {}): Server {
+  const server = createServer({
     requestTimeout: 60_000,
     headersTimeout: 20_000,
     keepAliveTimeout: 65_000,
@@ -46,21 +56,40 @@ export function createHttpServer(options: HttpServerOptions = {}): Server {
     requireHostHeader: false,
     ...options,
   })
+  server.setTimeout(stalledMs)
+  return server
 }
 
-export function serveRoutes(server: Server, options: ServerOptions): void {
+/** Serves the routes. The function it returns closes the server without cutting anything off. */
+export function serveRoutes(server: Server, options: ServerOptions): () => Promise<void> {
+  const { budgets = createBudgets(), basePath, log } = options
   const table = new RouteTable(options.routes)
-  const serve = (request: IncomingMessage, response: ServerResponse) => {
-    const exchange = openExchange(request, response, options.basePath)
-    response.once('close', () => observe(exchange, options))
-    response.on('error', (error) => options.log.debug({ err: error }, 'the client has gone'))
+  const { follow, close } = requestsUnderWay(server)
+  const turns = new Turns((request, response) => {
+    follow(response)
+    const exchange = openExchange(request, response, { budgets, basePath })
+    let isHandled = false
+    response.once('close', () => {
+      if (isHandled) exchange.bytes.giveBack()
+      observe(exchange, options)
+    })
+    response.on('error', (error) => log.debug({ err: error }, 'the client has gone'))
     // answerRequest catches everything itself.
-    void answerRequest(table, exchange, options)
-  }
+    void answerRequest(table, exchange, options).then(() => {
+      isHandled = true
+      if (response.closed) exchange.bytes.giveBack()
+    })
+  })
+  const serve = (request: IncomingMessage, response: ServerResponse) => turns.take(request, response)
   server.on('request', serve)
   // An expectation that nobody knows may be ignored; Node would answer 417 without a body.
   server.on('checkExpectation', serve)
+  // Nothing has come or gone for a while. While a request is being worked on that is no reason to end it.
+  server.on('timeout', (socket) => {
+    if (socket.writableLength > 0 || !turns.isBusy(socket)) socket.destroy()
+  })
   answerBrokenRequests(server, options)
+  return close
 }
 
 async function answerRequest(

@@ -36,3 +36,12 @@ export function typeName(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value
 }
+
+/** About how many characters a value takes as JSON; what JSON leaves out, such as functions, takes some all the same. */
+export function jsonSize(value: unknown): number {
+  if (typeof value === 'string') return value.length + 3
+  if (typeof value !== 'object' || value === null) return 5
+  if (value instanceof Date) return 27
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + jsonSize(item), 2)
+  return Object.entries(value).reduce((sum, [key, item]) => sum + key.length + 3 + jsonSize(item), 2)
+}

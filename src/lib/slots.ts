@@ -29,6 +29,35 @@ export class Slots {
       queue.add({ size, owner, enter })
       this.#admit()
     })
+    return this.#givingBack(size, owner)
+  }
+
+  /** The same, waiting for so many milliseconds at most; null when its turn has not come by then. */
+  async takeWithin(waitMs: number, size: number, owner: string): Promise<(() => void) | null> {
+    const entered = await new Promise<boolean>((resolve) => {
+      const enter = () => {
+        clearTimeout(timer)
+        resolve(true)
+      }
+      const waiter = { size, owner, enter }
+      const timer = setTimeout(() => {
+        this.#others.remove(waiter)
+        resolve(false)
+      }, waitMs)
+      this.#others.add(waiter)
+      this.#admit()
+    })
+    return entered ? this.#givingBack(size, owner) : null
+  }
+
+  /** The same without waiting; null when there is not so much. */
+  takeNow(size: number, owner: string): (() => void) | null {
+    if (!this.#fits({ size, owner })) return null
+    this.#note(owner, size)
+    return this.#givingBack(size, owner)
+  }
+
+  #givingBack(size: number, owner: string): () => void {
     let given = false
     return () => {
       if (given) return
@@ -38,7 +67,7 @@ export class Slots {
     }
   }
 
-  #fits = ({ size, owner }: Waiter): boolean => {
+  #fits = ({ size, owner }: Pick<Waiter, 'size' | 'owner'>): boolean => {
     const own = this.#usedBy.get(owner) ?? 0
     const isSmallEnough = this.#used === 0 || this.#used + size <= this.#size
     return isSmallEnough && (own === 0 || own + size <= this.#perOwner)
@@ -69,6 +98,12 @@ class Queue {
     const waiting = this.#owners.get(waiter.owner)
     if (waiting) waiting.push(waiter)
     else this.#owners.set(waiter.owner, [waiter])
+  }
+
+  remove(waiter: Waiter): void {
+    const left = this.#owners.get(waiter.owner)?.filter((one) => one !== waiter) ?? []
+    if (left.length > 0) this.#owners.set(waiter.owner, left)
+    else this.#owners.delete(waiter.owner)
   }
 
   /** The first waiter of the first owner whom the check lets through; it waits no longer. */

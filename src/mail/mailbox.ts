@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { Slots } from '../lib/slots.ts'
 import { defineMailer } from './define-mailer.ts'
 import { type MailFolder, mailFolder } from './mail-folder.ts'
 import type { Mailbox, Mailer, OutgoingMail } from './mailer.ts'
@@ -31,7 +32,10 @@ const storedMessage = z.object({
 export type MailboxMessage = z.infer<typeof storedMessage>
 
 export interface MailboxReader {
-  /** Newest first, all of them or those to one address (without regard to case). */
+  /**
+   * Newest first, all of them or those to one address (without regard to case); fewer when they are large, so that they
+   * come to at most MAX_LISTED_BYTES, or to one message.
+   */
   list(filter: { to?: string | undefined; limit: number }): Promise<MailboxMessage[]>
   /** The message as it would have gone out, or null when there is none. */
   raw(id: string): Promise<Buffer | null>
@@ -80,12 +84,21 @@ export function createMailboxMailer(options: MailboxOptions): Mailer & MailboxRe
   return { ...mailer, ...reader(folder) }
 }
 
+/** What one list has of messages; larger ones would keep the process from everything else. */
+const MAX_LISTED_BYTES = 16 * 1024 * 1024
+
 function reader(folder: MailFolder): MailboxReader {
+  const turns = new Slots(1)
   return {
     async list({ to, limit }) {
       const suffix = to === undefined ? '.json' : `.${recipientTag(to)}.json`
       const names = (await folder.names()).filter((name) => name.endsWith(suffix))
-      return readNewest(folder, names.sort().reverse(), limit)
+      const giveBack = await turns.take(1, '')
+      try {
+        return await readNewest(folder, names.sort().reverse(), limit)
+      } finally {
+        giveBack()
+      }
     },
     async raw(id) {
       return plainId.test(id) ? folder.read(`${id}.eml`) : null
@@ -95,10 +108,13 @@ function reader(folder: MailFolder): MailboxReader {
 
 async function readNewest(folder: MailFolder, names: string[], limit: number): Promise<MailboxMessage[]> {
   const messages: MailboxMessage[] = []
+  let bytes = 0
   for (const name of names) {
     if (messages.length >= limit) break
     const json = await folder.read(name)
     if (json === null) continue
+    bytes += json.length
+    if (messages.length > 0 && bytes > MAX_LISTED_BYTES) break
     // Written by another version of the service when it does not fit.
     const { data } = storedMessage.safeParse(JSON.parse(json.toString()))
     if (data) messages.push(data)

@@ -13,20 +13,28 @@ import { AppError, badRequest } from '../errors.ts'
 import { checkInput } from '../graphql/check-input.ts'
 import { causeOf } from '../graphql/public-error.ts'
 import { nameOf } from '../graphql/rest-route.ts'
-import { admit } from '../http/admission.ts'
+import type { Admission } from '../http/admission.ts'
 import { MAX_BODY_BYTES, messageBodyLimit, parseJsonObject, readBody } from '../http/body.ts'
-import { type Exchange, type Headers, reply, replyJson } from '../http/exchange.ts'
+import {
+  type Exchange,
+  type Headers,
+  JSON_HEADERS,
+  reply,
+  replyInParts,
+  replyJson,
+} from '../http/exchange.ts'
 import { readUpload } from '../http/multipart.ts'
 import type { ErrorBody, ServerRoute } from '../http/server.ts'
 import { REPLAYED, withReservation } from '../idempotency.ts'
 import { isJsonObject } from '../lib/json.ts'
-import type { RateLimiter } from '../limits.ts'
+import { Pieces } from '../pieces.ts'
+import { listOf, textInPieces } from './answer-in-pieces.ts'
 import type { RestOperation } from './operations.ts'
 
 export type RestFacade = {
   schema: GraphQLSchema
   services: Services
-  rateLimiter: RateLimiter
+  admission: Admission
 }
 
 export const restRoutes = (facade: RestFacade, operations: readonly RestOperation[]): ServerRoute[] =>
@@ -47,13 +55,18 @@ async function handleRest(
   operation: RestOperation,
   params: Record<string, string>,
 ): Promise<void> {
-  const { keyRing, config, now } = facade.services
+  const { keyRing, config } = facade.services
   const { rechecksKey } = operation.route
-  const admitted = admit(exchange, keyRing, facade.rateLimiter, now(), rechecksKey)
+  const admitted = facade.admission.admit(exchange, rechecksKey)
   // Who needs no key is not refused for one that is out of date.
   const actor = operation.endpoint.access === 'anyone' ? await admitted.catch(asAnonymous) : await admitted
   assertAccess(actor, operation.endpoint, config.trackAcceptsSecretKey)
-  const ctx: Ctx = { ...createCtx(facade.services, actor, exchange.requestId), inputIsChecked: true }
+  const ctx: Ctx = {
+    ...createCtx(facade.services, actor, exchange.requestId),
+    inputIsChecked: true,
+    answerBytes: exchange.bytes,
+    pieces: operation.kind === 'Query' ? Pieces.none() : null,
+  }
   try {
     await reserveAndRun(facade, exchange, operation, params, ctx)
   } catch (error) {
@@ -90,23 +103,31 @@ async function run(
   ctx: Ctx,
 ): Promise<void> {
   const input = await inputOf(facade, exchange, operation)
-  const result = await executeOperation(facade.schema, operation, ctx, {
+  const values = {
     ...queryArguments(operation, exchange.query, params),
     ...params,
     ...(input !== undefined && { input }),
-  })
+  }
+  const execute = (bound: Ctx) => executeOperation(facade.schema, operation, bound, values)
+  const result = await execute(ctx)
   const replayed = ctx.reservation?.kind === 'replay'
   if (replayed) await assertStillAdmitted(ctx.services.keyRing, ctx.actor)
-  answer(exchange, operation, result, replayed ? REPLAYED : {})
+  const { pieces } = ctx
+  if (!pieces || pieces.all.length === 0) {
+    return answer(exchange, operation, result, replayed ? REPLAYED : {})
+  }
+  const complete = async (records: unknown[]) =>
+    listOf(await execute({ ...ctx, pieces: pieces.with(records) }))
+  await answerInPieces(exchange, operation, result, pieces, complete)
 }
 
 async function inputOf(facade: RestFacade, exchange: Exchange, operation: RestOperation): Promise<unknown> {
   const { request } = exchange
   const { upload, takesMessage } = operation.route
   if (operation.inputSchema === null) return undefined
-  if (upload) return checkInput(operation.inputSchema, await readUpload(request, upload))
+  if (upload) return checkInput(operation.inputSchema, await readUpload(exchange, upload))
   const limit = takesMessage ? messageBodyLimit(facade.services.config) : MAX_BODY_BYTES
-  const body = parseJsonObject(request.headers['content-type'], await readBody(request, limit))
+  const body = parseJsonObject(request.headers['content-type'], await readBody(exchange, limit))
   return checkInput(operation.inputSchema, body)
 }
 
@@ -175,15 +196,33 @@ function assertArguments(operation: RestOperation, values: Record<string, unknow
 }
 
 function answer(exchange: Exchange, operation: RestOperation, result: unknown, headers: Headers): void {
-  const { wrapped, otherStatus, omittedWhenNull } = operation.route
+  const { otherStatus } = operation.route
   const status = otherStatus?.applies(result) ? otherStatus.status : operation.route.status
+  if (status === 204) reply(exchange, 204, headers, null)
+  else replyJson(exchange, status, bodyOf(operation, result), headers)
+}
+
+function bodyOf({ route: { wrapped, omittedWhenNull } }: RestOperation, result: unknown): unknown {
   const isShown = ([name, value]: [string, unknown]) => value !== null || !omittedWhenNull.includes(name)
   const data =
     omittedWhenNull.length > 0 && isJsonObject(result)
       ? Object.fromEntries(Object.entries(result).filter(isShown))
       : result
-  if (status === 204) reply(exchange, 204, headers, null)
-  else replyJson(exchange, status, wrapped ? { success: true, data } : data, headers)
+  return wrapped ? { success: true, data } : data
+}
+
+/** Sends a large list while it is read. `result` is the answer without its records. */
+async function answerInPieces(
+  exchange: Exchange,
+  operation: RestOperation,
+  result: unknown,
+  pieces: Pieces,
+  complete: (records: unknown[]) => Promise<unknown[]>,
+): Promise<void> {
+  const takeRoom = (bytes: number) => exchange.bytes.takePart(bytes)
+  const body = bodyOf(operation, result)
+  const text = await textInPieces(body, listOf(result), pieces.all, { takeRoom, complete })
+  await replyInParts(exchange, operation.route.status, JSON_HEADERS, text)
 }
 
 /** The contract's short form of an error on some endpoints: 400 and `{ error }`. */

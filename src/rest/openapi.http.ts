@@ -1,12 +1,15 @@
 import type { GraphQLSchema } from 'graphql'
 import type { Config } from '../config.ts'
-import { replyHtml, replyJson } from '../http/exchange.ts'
+import { type FixedAnswer, fixedAnswer, HTML_HEADERS, JSON_HEADERS, replyFixed } from '../http/exchange.ts'
 import type { ServerRoute } from '../http/server.ts'
 import { docsPage } from './docs.ts'
 import { openApiDocument } from './openapi.ts'
 import type { RestOperation } from './operations.ts'
 
-/** The description of the API, for programs at /openapi.json and for people at /docs. */
+/** Asked for again each time, and answered with 304 as long as it is the same. */
+const REVALIDATED = { 'cache-control': 'no-cache' }
+
+/** The description of the API, for programs at /openapi.json and for people at /docs: made once. */
 export function openApiRoutes(
   schema: GraphQLSchema,
   operations: readonly RestOperation[],
@@ -14,9 +17,13 @@ export function openApiRoutes(
 ): ServerRoute[] {
   const { apiUrl: serverUrl, trackAcceptsSecretKey } = config
   const document = openApiDocument(schema, operations, { serverUrl, trackAcceptsSecretKey })
-  const page = docsPage(document)
+  const get = (path: string, answer: FixedAnswer): ServerRoute => ({
+    method: 'GET',
+    path,
+    handle: (exchange) => replyFixed(exchange, answer),
+  })
   return [
-    { method: 'GET', path: '/openapi.json', handle: (exchange) => replyJson(exchange, 200, document) },
-    { method: 'GET', path: '/docs', handle: (exchange) => replyHtml(exchange, 200, page) },
+    get('/openapi.json', fixedAnswer({ ...JSON_HEADERS, ...REVALIDATED }, JSON.stringify(document))),
+    get('/docs', fixedAnswer({ ...HTML_HEADERS, ...REVALIDATED }, docsPage(document))),
   ]
 }

@@ -71,7 +71,7 @@ function watch(url: string, pid: number, honest: Project) {
 
 /** Runs one attack and returns whether the service stood it. */
 async function runAttack({ env, projects }: World, attack: Attack): Promise<boolean> {
-  const service = await startProcess(env)
+  const service = await startProcess({ ...env, ...attack.env })
   try {
     const stopWatching = watch(service.url, service.pid, projects.honest)
     await pause(SETTLE_MS)

@@ -1,8 +1,22 @@
+import { largeLists } from './cases/large-lists.ts'
+import { largeSends, largeWideSends } from './cases/large-sends.ts'
+import { manyConnections } from './cases/many-connections.ts'
 import { nameFlood } from './cases/name-flood.ts'
 import { openApiFlood } from './cases/openapi-flood.ts'
 import { segmentTree } from './cases/segment-tree.ts'
+import { stalledReaders } from './cases/stalled-readers.ts'
 import { uploadFlood } from './cases/upload-flood.ts'
 import type { Attack } from './define-attack.ts'
 
 /** Every attack that is tried, in the order of the README's table. */
-export const attacks: readonly Attack[] = [openApiFlood, nameFlood, uploadFlood, segmentTree]
+export const attacks: readonly Attack[] = [
+  openApiFlood,
+  stalledReaders,
+  manyConnections,
+  largeSends,
+  largeWideSends,
+  largeLists,
+  nameFlood,
+  uploadFlood,
+  segmentTree,
+]

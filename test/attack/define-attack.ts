@@ -18,5 +18,7 @@ export type Attack = {
   name: string
   /** What it did before it was defended against. */
   before: string
+  /** What the service is started with besides the usual. */
+  env?: Record<string, string>
   run: (target: Target) => Promise<string>
 }

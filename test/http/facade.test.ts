@@ -11,7 +11,9 @@ import {
 import * as assert from 'uvu/assert'
 import type { Endpoint } from '../../src/graphql/endpoint-plugin.ts'
 import { get, post, remove } from '../../src/graphql/rest-route.ts'
+import { Admission } from '../../src/http/admission.ts'
 import { createHttpServer, serveRoutes } from '../../src/http/server.ts'
+import { StrangerLimit } from '../../src/http/stranger-limit.ts'
 import { RateLimiter } from '../../src/limits.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { restRoutes } from '../../src/rest/facade.ts'
@@ -80,8 +82,13 @@ async function startFacade() {
   const service = await startService()
   const captured = capturedLog()
   const { services } = service.app
-  const rateLimiter = new RateLimiter(services.database.sql, 0)
-  const facade = { schema, services: { ...services, log: captured.log }, rateLimiter }
+  const admission = new Admission({
+    keyRing: services.keyRing,
+    rateLimiter: new RateLimiter(services.database.sql, 0),
+    strangers: new StrangerLimit({ perMinute: 0, trustedProxies: [] }),
+    now: services.now,
+  })
+  const facade = { schema, services: { ...services, log: captured.log }, admission }
   const server = createHttpServer()
   serveRoutes(server, {
     routes: restRoutes(facade, await restOperations(schema)),

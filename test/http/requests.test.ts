@@ -283,7 +283,7 @@ const ROUTES: ServerRoute[] = [
     method: 'POST',
     path: '/echo',
     handle: async (exchange) =>
-      replyJson(exchange, 200, { length: (await readBody(exchange.request, 1_000)).length }),
+      replyJson(exchange, 200, { length: (await readBody(exchange, 1_000)).length }),
   },
   {
     method: 'GET',

@@ -81,6 +81,7 @@ export async function startService(
     DATA_DIR: dataDir,
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
+    STRANGER_RATE_LIMIT_PER_MINUTE: '0',
     PROJECT_SEND_RATE_PER_SECOND: '0',
     // Nobody listens there: tests ask no DNS but their own.
     DNS_SERVERS: '127.0.0.1:1',

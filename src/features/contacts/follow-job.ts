@@ -1,27 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { invalidApiKey, tooManyFollowers } from '../../errors.ts'
+import type { Ctx } from '../../ctx.ts'
+import { invalidApiKey } from '../../errors.ts'
 import type { ContactJobType } from '../../generated/prisma/enums.ts'
 import { type ContactJob, getJob } from './contact-jobs.ts'
 
 const LOOK_EVERY_MS = 300
-/** Each costs a look by key every LOOK_EVERY_MS; of one process. */
-const MAX_FOLLOWERS = 100
-const MAX_OF_A_PROJECT = 20
-
-/** How many there are of each project. */
-const followers = new Map<string, number>()
-
-function isFull(projectId: string): boolean {
-  const all = [...followers.values()].reduce((sum, count) => sum + count, 0)
-  return all >= MAX_FOLLOWERS || (followers.get(projectId) ?? 0) >= MAX_OF_A_PROJECT
-}
-
-function count(projectId: string, change: 1 | -1): void {
-  const now = (followers.get(projectId) ?? 0) + change
-  if (now > 0) followers.set(projectId, now)
-  else followers.delete(projectId)
-}
 
 /**
  * A job as it is now, then at every change, until it has ended. Throws what `getJob` throws, and ends with an
@@ -34,7 +17,6 @@ export async function followJob(
 ): Promise<AsyncIterableIterator<ContactJob>> {
   // What is wrong with the request is the answer to it, not the first event.
   const job = await getJob(ctx, id, types)
-  if (isFull(projectIdOf(ctx))) throw tooManyFollowers()
   const leaving = new AbortController()
   const changes = changesOf(ctx, job, types, leaving.signal)
   const following: AsyncIterableIterator<ContactJob> = {
@@ -55,19 +37,14 @@ async function* changesOf(
   types: readonly ContactJobType[],
   signal: AbortSignal,
 ): AsyncGenerator<ContactJob> {
-  count(projectIdOf(ctx), 1)
-  try {
-    for (let job = first, told = ''; ; job = await getJob(ctx, first.id, types)) {
-      const state = JSON.stringify([job.state, job.progress, job.position])
-      if (state !== told) yield job
-      told = state
-      if (job.state === 'completed' || job.state === 'failed') return
-      await pause(LOOK_EVERY_MS)
-      if (signal.aborted) return
-      await assertKeyHolds(ctx)
-    }
-  } finally {
-    count(projectIdOf(ctx), -1)
+  for (let job = first, told = ''; ; job = await getJob(ctx, first.id, types)) {
+    const state = JSON.stringify([job.state, job.progress, job.position])
+    if (state !== told) yield job
+    told = state
+    if (job.state === 'completed' || job.state === 'failed') return
+    await pause(LOOK_EVERY_MS)
+    if (signal.aborted) return
+    await assertKeyHolds(ctx)
   }
 }
 

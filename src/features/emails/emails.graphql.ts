@@ -5,7 +5,7 @@ import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { MessageType } from '../../graphql/enums.ts'
 import { relatedPages } from '../../graphql/related-pages.ts'
 import { Contact } from '../contacts/contacts.graphql.ts'
-import { areUnderWay, countContactEmails, getEmail, pagesOfContactEmails } from './emails.ts'
+import { areUnderWay, countContactEmails, getEmail, pagesOfContactEmails, readBodies } from './emails.ts'
 
 const EmailStatus = builder.enumType('EmailStatus', {
   description: 'Where a message is on its way.',
@@ -36,6 +36,7 @@ const EmailSource = builder.enumType('EmailSource', {
 })
 
 const isUnderWay = batched(areUnderWay)
+const bodyOf = batched(readBodies)
 
 const Email = builder.prismaObject('Email', {
   description: 'One message to one contact.',
@@ -51,9 +52,9 @@ const Email = builder.prismaObject('Email', {
     subject: t.exposeString('subject'),
     body: t.string({
       nullable: true,
-      description: 'The rendered HTML; null once its retention has ended.',
-      select: { content: { select: { html: true } } },
-      resolve: ({ content }) => content?.html ?? null,
+      description:
+        'The rendered HTML; null once its retention has ended. Of several messages together at most 16 MB.',
+      resolve: ({ id }, _args, ctx) => bodyOf(ctx, id),
     }),
     type: t.expose('type', { type: MessageType }),
     sourceType: t.expose('sourceType', { type: EmailSource }),

@@ -28,3 +28,16 @@ export const emailsUnderWay: Statement<{ id: string }> = statement(
   `select email_id as id from deliveries
    where project_id = $1::uuid and email_id = any($2::uuid[]) and taken_by is not null`,
 )
+
+/** How many bytes the bodies of the messages $2 of project $1 have. Key: email_contents_pkey. */
+export const bodySizes: Statement<{ bytes: number }> = statement(
+  'email-body-sizes',
+  `select octet_length(html) as bytes from email_contents
+   where project_id = $1::uuid and email_id = any($2::uuid[])`,
+)
+
+/** The bodies of the messages $2 of project $1. Key: email_contents_pkey. */
+export const emailBodies: Statement<{ id: string; html: string }> = statement(
+  'email-bodies',
+  `select email_id as id, html from email_contents where project_id = $1::uuid and email_id = any($2::uuid[])`,
+)

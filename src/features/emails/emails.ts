@@ -1,9 +1,9 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { notFound } from '../../errors.ts'
+import { notFound, tooMuchAtOnce } from '../../errors.ts'
 import type { Email } from '../../generated/prisma/client.ts'
 import type { EmailFindUniqueOrThrowArgs } from '../../generated/prisma/models.ts'
 import { isId, LAST_ID } from '../../lib/ids.ts'
-import { emailCounts, emailIdsOfContacts, emailsUnderWay } from './emails.sql.ts'
+import { bodySizes, emailBodies, emailCounts, emailIdsOfContacts, emailsUnderWay } from './emails.sql.ts'
 
 type Selection = Pick<EmailFindUniqueOrThrowArgs, 'include' | 'select'>
 
@@ -51,4 +51,22 @@ export async function areUnderWay(ctx: Ctx, ids: string[]): Promise<boolean[]> {
   const rows = await ctx.sql(emailsUnderWay, [projectIdOf(ctx), ids])
   const underWay = new Set(rows.map(({ id }) => id))
   return ids.map((id) => underWay.has(id))
+}
+
+/** What the bodies of several messages may come to, in bytes; a single one may be as large as a message. */
+const MAX_BODIES = 16 * 1024 * 1024
+
+/**
+ * The bodies of messages, null where there is none any more. They are read when there is room for them. Throws
+ * BAD_REQUEST for more than MAX_BODIES, and SERVICE_UNAVAILABLE.
+ */
+export async function readBodies(ctx: Ctx, ids: string[]): Promise<(string | null)[]> {
+  const wanted = [projectIdOf(ctx), ids]
+  const sizes = await ctx.sql(bodySizes, wanted)
+  const bytes = sizes.reduce((sum, size) => sum + size.bytes, 0)
+  if (sizes.length > 1 && bytes > MAX_BODIES) throw tooMuchAtOnce(MAX_BODIES)
+  await ctx.answerBytes.takeAnswer(bytes)
+  const rows = await ctx.sql(emailBodies, wanted)
+  const bodies = new Map(rows.map(({ id, html }) => [id, html]))
+  return ids.map((id) => bodies.get(id) ?? null)
 }

@@ -1,14 +1,20 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { notFound } from '../../errors.ts'
 import type { Segment } from '../../generated/prisma/client.ts'
+import { readLarge } from '../../large-list.ts'
 import { isId } from '../../lib/ids.ts'
-import { lockSegment } from './segments.sql.ts'
+import { lockSegment, segmentSizes } from './segments.sql.ts'
 
 export const segmentNotFound = () => notFound('The segment', 'SEGMENT_NOT_FOUND')
 
 /** All segments, the newest first. */
-export const listSegments = (ctx: Ctx): Promise<Segment[]> =>
-  ctx.db.segment.findMany({ where: { projectId: projectIdOf(ctx) }, orderBy: { id: 'desc' } })
+export async function listSegments(ctx: Ctx): Promise<Segment[]> {
+  const projectId = projectIdOf(ctx)
+  return readLarge(ctx, {
+    records: await ctx.sql(segmentSizes, [projectId]),
+    read: (ids) => ctx.db.segment.findMany({ where: { projectId, id: { in: ids } } }),
+  })
+}
 
 export async function getSegment(ctx: Ctx, id: string): Promise<Segment> {
   const projectId = projectIdOf(ctx)

@@ -1,5 +1,12 @@
 import { type Statement, statement } from '../../db/sql.ts'
 
+/** How large the segments of project $1 are, the newest first: their conditions, and something for the rest. */
+export const segmentSizes: Statement<{ id: string; bytes: number }> = statement(
+  'segment-sizes',
+  `select id, coalesce(octet_length(condition::text), 0) + 1000 as bytes from segments
+   where project_id = $1::uuid order by id desc`,
+)
+
 /** Locks segment $2 of project $1: whoever changes it, or a list's members, waits for the others. */
 export const lockSegment: Statement<{ id: string }> = statement(
   'lock-segment',

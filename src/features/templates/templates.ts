@@ -3,6 +3,7 @@ import { sqlState } from '../../db/sql.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { Template } from '../../generated/prisma/client.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
+import { readLarge } from '../../large-list.ts'
 import { copyName } from '../../lib/copy-name.ts'
 import { withAsciiDomain } from '../../lib/email-address.ts'
 import { given } from '../../lib/given.ts'
@@ -19,6 +20,7 @@ import { takeQuota } from '../../quotas.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
 import { assertSyntax } from './syntax.ts'
 import { type CreateTemplateInput, MAX_NAME, type UpdateTemplateInput } from './templates.rules.ts'
+import { templateSizes } from './templates.sql.ts'
 
 export async function createTemplate(ctx: Ctx, input: CreateTemplateInput): Promise<Template> {
   assertSyntax('subject', input.subject)
@@ -62,16 +64,22 @@ export type TemplateQuery = PageRequest &
 
 /** One page of the templates of the project. `search` is looked for in name, description and subject. */
 export async function listTemplates(ctx: Ctx, query: TemplateQuery): Promise<OffsetPage<Template>> {
+  const projectId = projectIdOf(ctx)
   const { field, direction } = readOrder(query, ['createdAt', 'name', 'updatedAt'])
   const contains = { contains: escapeLike(query.search ?? ''), mode: 'insensitive' as const }
   const where = {
-    projectId: projectIdOf(ctx),
+    projectId,
     ...(query.type && { type: query.type }),
     ...(query.search && { OR: [{ name: contains }, { description: contains }, { subject: contains }] }),
   }
   return readOffsetPage(query, {
-    find: (range) =>
-      ctx.db.template.findMany({ ...range, where, orderBy: [{ [field]: direction }, { id: direction }] }),
+    find: async (range) => {
+      const orderBy = [{ [field]: direction }, { id: direction }]
+      const page = await ctx.db.template.findMany({ ...range, where, orderBy, select: { id: true } })
+      const sizes = await ctx.sql(templateSizes, [projectId, page.map(({ id }) => id)])
+      const read = (ids: string[]) => ctx.db.template.findMany({ where: { projectId, id: { in: ids } } })
+      return readLarge(ctx, { records: sizes, read })
+    },
     count: () => ctx.db.template.count({ where }),
   })
 }

@@ -1,14 +1,10 @@
-import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config.ts'
 import { AppError } from '../../errors.ts'
-import { type Exchange, type Headers, reply } from '../../http/exchange.ts'
+import { type Exchange, type Headers, matches, reply, replyInParts } from '../../http/exchange.ts'
 import type { HttpParts } from '../../http/http-parts.ts'
 import type { ServerRoute } from '../../http/server.ts'
 import { contentTypeOfKey, IMMUTABLE } from './images.rules.ts'
 import { openImage, type StoredImage } from './local-store.ts'
-
-/** A client that takes nothing for so long is not waited for, in milliseconds. */
-const STALLED_MS = 60_000
 
 /**
  * Serves the images that are kept on this machine, to anyone: they are shown in mail. Also after a change to S3,
@@ -25,7 +21,7 @@ async function serve(exchange: Exchange, config: Config, key: string): Promise<v
   // What is under a key never changes.
   const etag = `"${key}"`
   const headers = { etag, ...headersOf(key, contentType) }
-  if (isKnown(exchange.request.headers['if-none-match'], etag)) {
+  if (matches(exchange.request.headers['if-none-match'], etag)) {
     await image.file.close()
     reply(exchange, 304, headers, null)
   } else if (exchange.method === 'HEAD') {
@@ -46,22 +42,6 @@ const headersOf = (key: string, contentType: string): Headers => ({
   'cache-control': IMMUTABLE,
 })
 
-/** RFC 9110, 13.1.2: a weak tag is as good here. */
-const isKnown = (ifNoneMatch: string | undefined, etag: string): boolean =>
-  (ifNoneMatch ?? '').split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')))
-
 async function stream(exchange: Exchange, headers: Headers, { file, size }: StoredImage): Promise<void> {
-  const { response, requestId } = exchange
-  response.setTimeout(STALLED_MS, () => response.destroy())
-  response.writeHead(200, { ...headers, 'content-length': String(size), 'x-request-id': requestId })
-  try {
-    await pipeline(file.createReadStream(), response)
-  } catch (error) {
-    if (!isGone(error)) throw error
-  }
+  await replyInParts(exchange, 200, { ...headers, 'content-length': String(size) }, file.createReadStream())
 }
-
-const isGone = (error: unknown): boolean =>
-  error instanceof Error &&
-  'code' in error &&
-  ['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'].includes(String(error.code))

@@ -1,0 +1,39 @@
+import type { AppError } from './errors.ts'
+import { Slots } from './lib/slots.ts'
+
+export type GiveBack = () => void
+
+type Limits = {
+  /** Bytes of all owners together. */
+  total: number
+  /** Bytes of one owner. One thing that is larger is let in when its owner has nothing else. */
+  perOwner: number
+  /** How long to wait for a turn, in milliseconds. */
+  waitMs: number
+  refusal: () => AppError
+}
+
+/** How many bytes of something may be in memory at the same time. Owners take turns, so that none keeps out others. */
+export class ByteBudget {
+  readonly #slots: Slots
+  readonly #limits: Limits
+
+  constructor(limits: Limits) {
+    this.#slots = new Slots(limits.total, { perOwner: limits.perOwner })
+    this.#limits = limits
+  }
+
+  /** Waits for its turn. Throws the refusal when that takes too long. */
+  async take(bytes: number, owner: string): Promise<GiveBack> {
+    const giveBack = await this.#slots.takeWithin(this.#limits.waitMs, bytes, owner)
+    if (!giveBack) throw this.#limits.refusal()
+    return giveBack
+  }
+
+  /** For those who keep bytes already: who waits would keep them longer. Throws the refusal when there is no room. */
+  takeNow(bytes: number, owner: string): GiveBack {
+    const giveBack = this.#slots.takeNow(bytes, owner)
+    if (!giveBack) throw this.#limits.refusal()
+    return giveBack
+  }
+}

@@ -1,0 +1,39 @@
+import { tooManyFollowers } from './errors.ts'
+
+type Limits = {
+  /** Of all projects together; each follower costs a look every now and then. */
+  total: number
+  perProject: number
+}
+
+/** Who follows something at this process: subscriptions that are open. */
+export class Followers {
+  readonly #limits: Limits
+  readonly #byProject = new Map<string, number>()
+  #all = 0
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  /** Counts one more and returns what counts it off. Throws SERVICE_UNAVAILABLE when there are too many. */
+  enter(projectId: string): () => void {
+    const { total, perProject } = this.#limits
+    const own = this.#byProject.get(projectId) ?? 0
+    if (own >= perProject) throw tooManyFollowers(`This project has ${own} subscriptions open`)
+    if (this.#all >= total) throw tooManyFollowers(`There are ${total} subscriptions open`)
+    this.#change(projectId, 1)
+    let isIn = true
+    return () => {
+      if (isIn) this.#change(projectId, -1)
+      isIn = false
+    }
+  }
+
+  #change(projectId: string, change: 1 | -1): void {
+    const own = (this.#byProject.get(projectId) ?? 0) + change
+    if (own > 0) this.#byProject.set(projectId, own)
+    else this.#byProject.delete(projectId)
+    this.#all += change
+  }
+}

@@ -1,0 +1,97 @@
+import type { Actor } from '../access.ts'
+import { ByteBudget, type GiveBack } from '../byte-budget.ts'
+import { tooManyAnswers, tooManyBodies } from '../errors.ts'
+
+const MEGABYTE = 1024 * 1024
+/** Up to here a body or an answer is not counted: the limit of connections bounds these. */
+const UNCOUNTED = 64 * 1024
+const WAIT_MS = 10_000
+
+/** What the bodies and the answers of all requests of a process may take up. */
+export type Budgets = { bodies: ByteBudget; anonymousBodies: ByteBudget; answers: ByteBudget }
+
+/**
+ * Parsed and worked on, a body takes up to six times its bytes, and an answer up to five times; together they leave a
+ * process with 1 GB of heap below 700 MB.
+ */
+export const createBudgets = (): Budgets => ({
+  bodies: new ByteBudget({
+    total: 48 * MEGABYTE,
+    perOwner: 32 * MEGABYTE,
+    waitMs: WAIT_MS,
+    refusal: tooManyBodies,
+  }),
+  anonymousBodies: new ByteBudget({
+    total: 4 * MEGABYTE,
+    perOwner: 4 * MEGABYTE,
+    waitMs: WAIT_MS,
+    refusal: tooManyBodies,
+  }),
+  answers: new ByteBudget({
+    total: 48 * MEGABYTE,
+    perOwner: 24 * MEGABYTE,
+    waitMs: WAIT_MS,
+    refusal: tooManyAnswers,
+  }),
+})
+
+/** The part of the budgets that one request has taken, for as long as it is worked on and its answer is on its way. */
+export class RequestBytes {
+  readonly #budgets: Budgets
+  readonly #taken: GiveBack[] = []
+  #owner: string | null = null
+  #ofAnswer = 0
+
+  get taken(): number {
+    return this.#ofAnswer
+  }
+
+  constructor(budgets: Budgets) {
+    this.#budgets = budgets
+  }
+
+  /** Everybody has a project's public key, so what comes with it takes nothing from what comes with the secret one. */
+  charge(actor: Actor): void {
+    this.#owner = actor.kind === 'key' ? `${actor.keyKind} ${actor.project.id}` : null
+  }
+
+  /** Waits until there is room for a body of so many bytes. Throws SERVICE_UNAVAILABLE. */
+  async takeBody(bytes: number): Promise<void> {
+    if (bytes > UNCOUNTED) this.#taken.push(await this.#bodies.take(bytes, this.#owner ?? ''))
+  }
+
+  /** Takes room for more of a body whose length nobody has told. Throws SERVICE_UNAVAILABLE. */
+  takeMoreOfBody(bytes: number): void {
+    this.#taken.push(this.#bodies.takeNow(bytes, this.#owner ?? ''))
+  }
+
+  get #bodies(): ByteBudget {
+    return this.#owner === null ? this.#budgets.anonymousBodies : this.#budgets.bodies
+  }
+
+  /**
+   * Takes room for so many bytes of the answer, before they are read: waits for it, but not while the request has some
+   * already, which others may wait for. Throws SERVICE_UNAVAILABLE.
+   */
+  async takeAnswer(bytes: number): Promise<void> {
+    const { answers } = this.#budgets
+    const owner = this.#owner ?? ''
+    this.#taken.push(this.#ofAnswer > 0 ? answers.takeNow(bytes, owner) : await answers.take(bytes, owner))
+    this.#ofAnswer += bytes
+  }
+
+  /** Takes room for an answer that is ready to be written, unless it was taken before. Throws SERVICE_UNAVAILABLE. */
+  takeReadyAnswer(bytes: number): void {
+    const more = bytes - this.#ofAnswer
+    if (more > UNCOUNTED) this.#taken.push(this.#budgets.answers.takeNow(more, this.#owner ?? ''))
+  }
+
+  /** Takes room for a part of an answer that is written in parts; each is given back when it is written. */
+  takePart(bytes: number): Promise<GiveBack> {
+    return this.#budgets.answers.take(bytes, this.#owner ?? '')
+  }
+
+  giveBack(): void {
+    for (const giveBack of this.#taken.splice(0)) giveBack()
+  }
+}

@@ -1,0 +1,55 @@
+/** A part of a list that is read at once. */
+export type Piece = {
+  /** Of its records, as far as their size is known. */
+  bytes: number
+  read: () => Promise<unknown[]>
+}
+
+/**
+ * How an answer is made whose list is too large to be in memory. The operation runs once without records; then each
+ * piece is read, put where the list belongs, and completed by GraphQL like the whole would be.
+ */
+export class Pieces {
+  /** Stands for the list in what the operation resolves to. */
+  readonly #list: never[] = []
+  readonly #pieces: Piece[] = []
+  readonly #records: unknown[] | null
+  #resolved: unknown
+
+  private constructor(resolved?: unknown, records: unknown[] | null = null) {
+    this.#resolved = resolved
+    this.#records = records
+  }
+
+  static none = (): Pieces => new Pieces()
+
+  /** The pieces, in their order; none when the answer was made whole. */
+  get all(): readonly Piece[] {
+    return this.#pieces
+  }
+
+  /** Leaves the list to be read in pieces. What is returned stands for it. */
+  defer<Item>(pieces: Piece[]): Item[] {
+    this.#pieces.push(...pieces)
+    return this.#list
+  }
+
+  /** What the root field resolves to: once what the resolver returns, then the same with the records of a piece. */
+  async resolve(resolver: () => unknown): Promise<unknown> {
+    if (this.#records) return this.#resolved
+    this.#resolved = await resolver()
+    return this.#resolved
+  }
+
+  /** For running the operation again with the records of a piece. */
+  with(records: unknown[]): Pieces {
+    return new Pieces(this.#replaced(records), records)
+  }
+
+  #replaced(records: unknown[]): unknown {
+    const resolved = this.#resolved
+    if (resolved === this.#list || typeof resolved !== 'object' || resolved === null) return records
+    const entries = Object.entries(resolved)
+    return Object.fromEntries(entries.map(([name, value]) => [name, value === this.#list ? records : value]))
+  }
+}
