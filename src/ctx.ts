@@ -12,6 +12,8 @@ import type { JobQueue, SendJobOptions } from './queue/define-job.ts'
 import type { Priority, WorkKind } from './queue/define-work.ts'
 import type { QueueConnections } from './queue/queue-connections.ts'
 import type { WorkRequests } from './queue/work-requests.ts'
+import type { RenderBudget } from './templating/render-budget.ts'
+import type { Rendering } from './templating/rendering.ts'
 
 /** What a process has one of, whoever asks. Tests replace `now`. */
 export type Services = {
@@ -27,6 +29,7 @@ export type Services = {
   /** Asks for turns of background work. */
   work: WorkRequests
   queueConnections: QueueConnections
+  rendering: Rendering
 }
 
 export type Enqueue = <Payload extends object>(
@@ -57,6 +60,8 @@ export type Ctx = {
   connections: ConnectionClass
   /** The Idempotency-Key that this request holds, if it came with one. */
   reservation: Reservation | null
+  /** What rendering may still cost, for all operations of a request together. */
+  renderBudget: RenderBudget
   /** The REST facade has checked the input already. */
   inputIsChecked: boolean
 }
@@ -101,6 +106,7 @@ export function createCtx(
     },
     connections,
     reservation: null,
+    renderBudget: services.rendering.newBudget(),
     inputIsChecked: false,
   }
   return ctx

@@ -13,6 +13,7 @@ import { within } from './lib/within.ts'
 import { createQueue, defineQueues } from './queue/queue.ts'
 import { QueueConnections } from './queue/queue-connections.ts'
 import { WorkRequests } from './queue/work-requests.ts'
+import { Rendering } from './templating/rendering.ts'
 
 export type App = { config: Config; services: Services; stop: () => Promise<void> }
 
@@ -61,6 +62,7 @@ export async function startServices(
     parts.push({ name: 'database', stop: () => database.close() })
     const services = createServices(config, database, log, options)
     parts.push({ name: 'queue connections', stop: () => services.queueConnections.close() })
+    parts.push({ name: 'rendering', stop: () => services.rendering.stop() })
     if (queue) await openQueue(services, parts)
     parts.push({ name: 'work requests', stop: () => services.work.close() })
     return { config, services, stop }
@@ -98,6 +100,7 @@ function createServices(config: Config, database: Database, log: Logger, clock: 
     clockShift: shift,
     work: new WorkRequests(boss, log),
     queueConnections,
+    rendering: new Rendering(),
   }
 }
 

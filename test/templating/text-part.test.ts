@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { textFromHtml } from '../../src/mail/text-part.ts'
+import { textFromHtml } from '../../src/templating/text-part.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 scenario('The text part', nothingShared, (test) => {

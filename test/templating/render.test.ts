@@ -4,19 +4,23 @@ import * as assert from 'uvu/assert'
 import { escapeHtml } from '../../src/lib/html.ts'
 import type { JsonObject } from '../../src/lib/json.ts'
 import { MAX_SUBJECT } from '../../src/mail/headers.rules.ts'
-import {
-  checkTemplate,
-  RenderBatch,
-  RenderedTooLarge,
-  renderHtml,
-  renderSubject,
-  viewOf,
-} from '../../src/mail/render.ts'
-import { TemplateSyntaxError } from '../../src/mail/template-parser.ts'
+import * as rendering from '../../src/templating/render.ts'
+import { renderBody, renderHtml, renderSubject, viewOf } from '../../src/templating/render.ts'
+import { TemplateCache } from '../../src/templating/template-cache.ts'
+import { TemplateSyntaxError } from '../../src/templating/template-parser.ts'
+import { variablesOf } from '../../src/templating/template-variables.ts'
+import { RenderedTooLarge, WorkMeter } from '../../src/templating/work-meter.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
-const html = (template: string, variables: JsonObject = {}) => renderHtml(template, viewOf(variables))
-const subject = (template: string, variables: JsonObject = {}) => renderSubject(template, viewOf(variables))
+/** What one request may cost. */
+const REQUEST = { work: 100_000_000, characters: 64 * 1024 * 1024 }
+const tools = (allowance = REQUEST) => ({ meter: new WorkMeter(allowance), templates: new TemplateCache() })
+
+const html = (template: string, variables: JsonObject = {}) =>
+  renderHtml(template, viewOf(variables, tools()))
+const subject = (template: string, variables: JsonObject = {}) =>
+  renderSubject(template, viewOf(variables, tools()))
+const checkTemplate = (template: string) => rendering.checkTemplate(template, tools())
 
 /** What a JSON body holds: keys such as __proto__ are keys like any other there. */
 const json = (text: string): JsonObject => JSON.parse(text)
@@ -254,18 +258,10 @@ scenario('A hostile template', nothingShared, (test) => {
     })
   }
 
-  test('is given up for all messages of a request together', () => {
-    const batch = new RenderBatch()
-    const one = () => renderHtml('{{{x}}}', viewOf({ x: 'x'.repeat(50_000_000) }, batch))
-    assert.is(one().length, 50_000_000)
-    assert.is(one().length, 50_000_000)
-    assert.throws(one, (error: unknown) => error instanceof RenderedTooLarge)
-  })
-
-  test('is parsed once for all messages of a request, however large it is', () => {
-    const batch = new RenderBatch()
+  test('is parsed once, also when it is large', () => {
+    const { meter, templates } = tools()
     const template = `{{x}}${'x'.repeat(1_000_000)}`
-    assert.is(batch.tokensOf(template), batch.tokensOf(template))
+    assert.is(templates.tokensOf(template, meter), templates.tokensOf(template, meter))
   })
 
   test('with a megabyte of blanks in a tag is read in no time', () => {
