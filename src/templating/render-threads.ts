@@ -10,7 +10,7 @@ export class RenderingBusy extends Error {
 
 const THREADS = 2
 const MAX_WAITING = { perOwner: 50, all: 500 }
-/** For one task, the start of its thread included. */
+/** Milliseconds for one task, the start of its thread included. */
 const TASK_MS = 3_000
 const MEMORY_MB = 256
 
@@ -19,11 +19,16 @@ const MEMORY_MB = 256
  * task at a time. A task that takes too long, or too much memory, ends with its thread.
  */
 export class RenderThreads {
+  readonly #taskMs: number
   readonly #slots = new Slots(THREADS, { perOwner: 1 })
   readonly #waiting = new Map<string, number>()
   readonly #idle: Worker[] = []
   readonly #running = new Set<Worker>()
   #waitingInAll = 0
+
+  constructor({ taskMs = TASK_MS } = {}) {
+    this.#taskMs = taskMs
+  }
 
   /**
    * `jobOf` is asked when the task's turn has come. The result is null when the task came to more than it may cost.
@@ -65,7 +70,9 @@ export class RenderThreads {
     thread.ref()
     try {
       thread.postMessage(job)
-      const [answer]: Answer<Name>[] = await once(thread, 'message', { signal: AbortSignal.timeout(TASK_MS) })
+      const [answer]: Answer<Name>[] = await once(thread, 'message', {
+        signal: AbortSignal.timeout(this.#taskMs),
+      })
       this.#idle.push(thread)
       return answer?.result ?? null
     } catch (error) {

@@ -1,4 +1,5 @@
 import Mustache from 'mustache'
+import { cutText } from '../lib/cut-text.ts'
 import { escapeHtml, isMarkup, withLineBreaks } from '../lib/html.ts'
 import type { JsonObject } from '../lib/json.ts'
 import { MAX_SUBJECT } from '../mail/headers.rules.ts'
@@ -167,7 +168,7 @@ export function renderSubject(template: string, view: View): string {
   view.tools.meter.spend(subject.length * SUBJECT_CHARACTER)
   const lines = subject.split(/[\r\n]+/)
   const line = lines.length === 1 ? subject : lines.map((part) => part.trim()).join(' ')
-  return line.length <= MAX_SUBJECT ? line : line.slice(0, MAX_SUBJECT).replace(/[\ud800-\udbff]$/, '')
+  return cutText(line, MAX_SUBJECT)
 }
 
 /** Throws TemplateSyntaxError when the template could not be rendered, and RenderedTooLarge. */

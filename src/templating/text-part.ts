@@ -1,8 +1,11 @@
 import { compile } from 'html-to-text'
+import { cutText } from '../lib/cut-text.ts'
 import { withLineBreaks } from '../lib/html.ts'
 
 /** No reader of plain text misses what lies behind this many characters of markup. */
 const longestHtml = 128_000
+/** Rules and deep lists come to more than their markup. */
+const longestText = longestHtml
 /** Images inside the markup are left out of it up to here. */
 const longestWithData = 8_000_000
 
@@ -63,14 +66,15 @@ export const SHORT_HTML = 4_096
 /** Plain text that says what `html` says: links as `text [url]`, no images, lines of at most 76 characters. */
 export function textFromHtml(html: string): string {
   const bounded = boundedHtml(html)
-  return convert(isTooDeep(bounded) ? withoutTags(bounded) : withLineBreaks(bounded))
+  const text = convert(isTooDeep(bounded) ? withoutTags(bounded) : withLineBreaks(bounded))
+  return cutText(text, longestText)
 }
 
 /** The part of it that the text is made from. */
 export const boundedHtml = (html: string): string =>
   html.length <= longestHtml
     ? html
-    : html.slice(0, longestWithData).replace(dataUri, '').slice(0, longestHtml)
+    : cutText(html.slice(0, longestWithData).replace(dataUri, ''), longestHtml)
 
 /** What stands in for a text that takes too long to make: the beginning of what `html` says, without its structure. */
 export const roughText = (html: string): string => convert(withoutTags(html.slice(0, 4 * SHORT_HTML)))
