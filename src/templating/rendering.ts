@@ -39,8 +39,8 @@ export class Rendering {
       budget.note({ work: text.length * COST_OF_MOVING, characters: 0 })
       return { name, input: text, allowance: budget.left }
     })
+    budget.note(result?.spent ?? budget.left)
     if (!result) throw new RenderedTooLarge()
-    budget.note(result.spent)
     return result.value
   }
 
