@@ -15,6 +15,8 @@ import type { Priority, WorkKind } from './queue/define-work.ts'
 import type { QueueConnections } from './queue/queue-connections.ts'
 import type { WorkRequests } from './queue/work-requests.ts'
 import type { RecordedNames } from './recorded-names.ts'
+import type { RenderBudget } from './templating/render-budget.ts'
+import type { Rendering } from './templating/rendering.ts'
 
 /** What a process has one of, whoever asks. Tests replace `now`. */
 export type Services = {
@@ -33,6 +35,7 @@ export type Services = {
   /** Names of events and of custom fields that this process knows to be on record. */
   recordedNames: RecordedNames
   followers: Followers
+  rendering: Rendering
 }
 
 export type Enqueue = <Payload extends object>(
@@ -63,6 +66,8 @@ export type Ctx = {
   connections: ConnectionClass
   /** The Idempotency-Key that this request holds, if it came with one. */
   reservation: Reservation | null
+  /** What rendering may still cost, for all operations of a request together. */
+  renderBudget: RenderBudget
   /** The REST facade has checked the input already. */
   inputIsChecked: boolean
   /** Where the room for a large answer comes from. */
@@ -124,6 +129,7 @@ export function createCtx(
     },
     connections,
     reservation: null,
+    renderBudget: services.rendering.newBudget(),
     inputIsChecked: false,
     answerBytes: UNLIMITED,
     pieces: null,

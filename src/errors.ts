@@ -100,6 +100,11 @@ export const conflict = (message: string) => new AppError('CONFLICT', message)
 
 export const tooLarge = (message: string) => new AppError('PAYLOAD_TOO_LARGE', message)
 
+export const renderedTooLarge = () =>
+  new AppError('PAYLOAD_TOO_LARGE', 'The message becomes too large when its variables are filled in.', {
+    suggestion: 'Loop over less, or split the request into several.',
+  })
+
 export const fileTooLarge = (maxBytes: number) =>
   tooLarge(`The file is larger than ${Math.floor(maxBytes / 1024 / 1024)} MB, the limit of this endpoint.`)
 
@@ -160,6 +165,12 @@ export const projectBusy = () =>
       headers: { 'retry-after': '5' },
     },
   )
+
+export const renderingBusy = () =>
+  new AppError('SERVICE_UNAVAILABLE', 'Too many large messages of this project are being rendered.', {
+    suggestion: 'Try again in a few seconds, and send large messages one after the other.',
+    headers: { 'retry-after': '5' },
+  })
 
 export const tooManyFollowers = (reason: string) =>
   new AppError('SERVICE_UNAVAILABLE', `${reason} at this process, which is as many as may be.`, {

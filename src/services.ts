@@ -15,6 +15,7 @@ import { createQueue, defineQueues } from './queue/queue.ts'
 import { QueueConnections } from './queue/queue-connections.ts'
 import { WorkRequests } from './queue/work-requests.ts'
 import { RecordedNames } from './recorded-names.ts'
+import { Rendering } from './templating/rendering.ts'
 
 export type App = { config: Config; services: Services; stop: () => Promise<void> }
 
@@ -64,6 +65,7 @@ export async function startServices(
     parts.push({ name: 'database', stop: () => database.close() })
     const services = createServices(config, database, log, options)
     parts.push({ name: 'queue connections', stop: () => services.queueConnections.close() })
+    parts.push({ name: 'rendering', stop: () => services.rendering.stop() })
     if (queue) await openQueue(services, parts)
     parts.push({ name: 'work requests', stop: () => services.work.close() })
     return { config, services, stop }
@@ -103,6 +105,7 @@ function createServices(config: Config, database: Database, log: Logger, clock: 
     queueConnections,
     recordedNames: new RecordedNames(),
     followers: new Followers(config.subscriptions),
+    rendering: new Rendering(),
   }
 }
 

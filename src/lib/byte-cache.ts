@@ -1,11 +1,17 @@
-/** Remembers values up to a number of bytes all together; what was asked for longest ago makes room. */
+type Entry<Value> = { value: Value; bytes: number }
+
+/** Keeps what was used last, as much as fits. What takes more than a quarter of it is not kept. */
 export class ByteCache<Value> {
   readonly #maxBytes: number
-  readonly #entries = new Map<string, { value: Value; bytes: number }>()
+  readonly #entries = new Map<string, Entry<Value>>()
   #bytes = 0
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
+  }
+
+  get bytes(): number {
+    return this.#bytes
   }
 
   get(key: string): Value | undefined {
@@ -16,20 +22,22 @@ export class ByteCache<Value> {
     return entry.value
   }
 
-  /** `bytes` is what the entry takes in memory. One that is larger than all may be is not remembered. */
+  /** `bytes` is what key and value take in memory. */
   set(key: string, value: Value, bytes: number): void {
-    this.#remove(key)
-    if (bytes > this.#maxBytes) return
-    for (const oldest of this.#entries.keys()) {
-      if (this.#bytes + bytes <= this.#maxBytes) break
-      this.#remove(oldest)
-    }
+    this.#delete(key)
+    if (bytes > this.#maxBytes / 4) return
     this.#entries.set(key, { value, bytes })
     this.#bytes += bytes
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes <= this.#maxBytes) return
+      this.#delete(oldest)
+    }
   }
 
-  #remove(key: string): void {
-    this.#bytes -= this.#entries.get(key)?.bytes ?? 0
+  #delete(key: string): void {
+    const entry = this.#entries.get(key)
+    if (!entry) return
     this.#entries.delete(key)
+    this.#bytes -= entry.bytes
   }
 }

@@ -11,6 +11,8 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (c)
 
 const anyTag = /<[a-z!/?]/i
 
+export const isMarkup = (text: string): boolean => anyTag.test(text)
+
 /** A text without any tag is shown as it was typed: its line breaks are kept. Any other one is HTML already. */
 export const withLineBreaks = (text: string): string =>
-  anyTag.test(text) ? text : text.replace(/\r\n|\r|\n/g, '<br>\n')
+  isMarkup(text) ? text : text.replace(/\r\n|\r|\n/g, '<br>\n')

@@ -4,7 +4,7 @@ import { Slots } from '../lib/slots.ts'
 import { defineMailer } from './define-mailer.ts'
 import { type MailFolder, mailFolder } from './mail-folder.ts'
 import type { Mailbox, Mailer, OutgoingMail } from './mailer.ts'
-import { composeMessage, plainText, UnsendableMail } from './mime.ts'
+import { composeMessage, UnsendableMail } from './mime.ts'
 
 const storedMessage = z.object({
   id: z.string(),
@@ -124,12 +124,11 @@ async function readNewest(folder: MailFolder, names: string[], limit: number): P
 
 /** The list shows what has a .json, which is therefore the last to be written. */
 async function filesOf(mail: OutgoingMail, receivedAt: Date) {
-  const complete = { ...mail, text: plainText(mail) }
   const tag = recipientTag(mail.to.address)
-  const { raw } = await composeMessage(complete)
+  const { raw } = await composeMessage(mail)
   return [
     { name: `${mail.emailId}.eml`, content: raw },
-    { name: `${mail.emailId}.${tag}.json`, content: JSON.stringify(describe(complete, receivedAt)) },
+    { name: `${mail.emailId}.${tag}.json`, content: JSON.stringify(describe(mail, receivedAt)) },
   ]
 }
 
@@ -144,7 +143,7 @@ function describe(mail: OutgoingMail, receivedAt: Date): MailboxMessage {
     to: shown(mail.to),
     subject: mail.subject,
     html: mail.html,
-    text: mail.text ?? '',
+    text: mail.text,
     headers: shownHeaders(mail),
     attachments: mail.attachments.map(({ filename, contentType, content, contentId }) => ({
       filename,

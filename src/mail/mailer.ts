@@ -25,8 +25,8 @@ export type OutgoingMail = {
   replyTo?: string | undefined
   subject: string
   html: string
-  /** Null when the text part is to be made from `html`. */
-  text: string | null
+  /** The plain-text part. */
+  text: string
   /** Custom headers, in the order in which they were given. */
   headers: { name: string; value: string }[]
   attachments: MailAttachment[]

@@ -10,7 +10,6 @@ import { type DkimOptions, dkimSignature } from './dkim.ts'
 import { headerText, oneLine, phrase } from './header-text.ts'
 import { isHeaderName, isReservedHeader } from './headers.rules.ts'
 import type { DkimKey, MailAttachment, OutgoingMail } from './mailer.ts'
-import { textFromHtml } from './text-part.ts'
 
 /** The message itself is at fault: no provider can ever take it. */
 export class UnsendableMail extends Error {
@@ -51,11 +50,6 @@ const signedFields = [
   'feedback-id',
 ]
 
-/** The plain text of a message: its own, or made from its HTML. */
-export function plainText(mail: OutgoingMail): string {
-  return mail.text ?? textFromHtml(mail.html)
-}
-
 /** A message as it leaves, and between whom: no header can ever add a recipient. */
 export type Composed = { from: string; to: string; raw: Buffer }
 
@@ -87,7 +81,7 @@ function options(mail: OutgoingMail): MailComposerOptions {
     messageId: mail.messageId,
     date: mail.date,
     headers: headers(mail),
-    text: lineFeeds(plainText(mail)),
+    text: lineFeeds(mail.text),
     html: lineFeeds(mail.html),
     attachments: mail.attachments.map(attachment),
     newline: 'windows',

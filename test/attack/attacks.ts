@@ -1,3 +1,5 @@
+import { deepScopes, hostileSends, previewAliases } from './cases/hostile-rendering.ts'
+import { manyElements, unmatchedEndTags } from './cases/hostile-text-part.ts'
 import { largeLists } from './cases/large-lists.ts'
 import { largeSends, largeWideSends } from './cases/large-sends.ts'
 import { manyConnections } from './cases/many-connections.ts'
@@ -19,4 +21,9 @@ export const attacks: readonly Attack[] = [
   nameFlood,
   uploadFlood,
   segmentTree,
+  previewAliases,
+  hostileSends,
+  deepScopes,
+  unmatchedEndTags,
+  manyElements,
 ]

@@ -63,7 +63,7 @@ scenario('The mailbox', startFolder, (test) => {
         to: 'Ann <ann@receiver.example>',
         subject: 'Grüße 👋',
         html: mail.html,
-        text: 'See this [https://sender.example]',
+        text: mail.text,
         headers: {
           'Message-ID': mail.messageId,
           Date: 'Wed, 04 Mar 2026 05:06:07 GMT',

@@ -36,13 +36,6 @@ scenario('The MIME message: body', nothingShared, (test) => {
     assert.is(email.text?.trim(), 'x\ny\nz')
   })
 
-  test('the text part is made from the HTML when there is none, and left alone otherwise', async () => {
-    const html =
-      '<h1>Hi</h1><p>See <a href="https://sender.example/a">this</a><img src="x.png" alt="logo"></p>'
-    assert.is((await composed({ html })).email.text?.trim(), 'Hi\n\nSee this [https://sender.example/a]')
-    assert.is((await composed({ html, text: 'Own text' })).email.text?.trim(), 'Own text')
-  })
-
   test('without attachments the message is the two alternatives, text first', async () => {
     const { raw } = await composed({})
     const types = linesOf(raw).filter((header) => header.startsWith('Content-Type:'))

@@ -16,7 +16,7 @@ export function mailWith(fields: Partial<OutgoingMail> = {}): OutgoingMail {
     to: { address: 'ann@receiver.example', name: 'Ann' },
     subject: 'Hello',
     html: '<p>Hello Ann</p>',
-    text: null,
+    text: 'Hello Ann',
     headers: [],
     attachments: [],
     ...fields,

@@ -16,6 +16,7 @@ import { GONE, givenBack, type Outcome, type TakenEmail } from './outcome.ts'
 import { ProviderWatch } from './provider-watch.ts'
 import { Settler } from './settler.ts'
 import { TakeTurns } from './take-turns.ts'
+import { TextParts } from './text-parts.ts'
 
 export { mailDelivery } from './mail-delivery.ts'
 
@@ -44,6 +45,7 @@ export function deliverMail(
   const parts: Parts = {
     handOver: new HandOver(services, mailer, metrics, watch),
     settler: new Settler(services),
+    texts: new TextParts(services.rendering),
     turns: new TakeTurns(services, mailer.concurrency),
     connections: new Slots(mailer.concurrency, { perOwner: mostOf(mailer.concurrency) }),
     bytes: new Slots(MAX_BYTES, { perOwner: mostOf(MAX_BYTES) }),
@@ -79,6 +81,7 @@ const mostOf = (all: number): number => Math.ceil(all * 0.8)
 type Parts = {
   handOver: HandOver
   settler: Settler
+  texts: TextParts
   turns: TakeTurns
   connections: Slots
   bytes: Slots
@@ -148,7 +151,7 @@ async function readAll(ctx: Ctx, emails: TakenEmail[]) {
 }
 
 async function outcomeFor(
-  { connections, handOver }: Parts,
+  { connections, handOver, texts }: Parts,
   turn: Turn,
   taken: TakenEmail,
   read: Awaited<ReturnType<typeof readAll>> | 'turn ended',
@@ -157,6 +160,8 @@ async function outcomeFor(
   if (read === 'unreadable') return { outcome: givenBack(null, UNREADABLE_MS), handOverMs: null }
   const email = read.get(taken.id)
   if (!email) return { outcome: GONE, handOverMs: null }
+  // Made before a connection is taken: one that takes long is no reason to keep others from it.
+  const text = await texts.of(turn.projectId, email.html ?? '')
   // A turn of a backlog may have met mail that cannot wait for the rest of it.
   const urgent = turn.standing === 'fresh' || taken.priority === PRIORITIES.transactional
   const giveConnection = await connections.take(1, turn.projectId, { urgent })
@@ -165,7 +170,7 @@ async function outcomeFor(
     const isHeld = () => turn.isHeld() && !turn.signal.aborted
     if (!isHeld()) return { outcome: givenBack(null), handOverMs: null }
     const began = performance.now()
-    const outcome = await handOver.deliver(taken, email, isHeld)
+    const outcome = await handOver.deliver(taken, email, text, isHeld)
     return { outcome, handOverMs: performance.now() - began }
   } finally {
     giveConnection()

@@ -27,9 +27,9 @@ export class HandOver {
   }
 
   /** `isHeld` is asked last: the message may have become another worker's meanwhile. */
-  async deliver(taken: TakenEmail, email: DueEmail, isHeld: () => boolean): Promise<Outcome> {
+  async deliver(taken: TakenEmail, email: DueEmail, text: string, isHeld: () => boolean): Promise<Outcome> {
     try {
-      return await this.#deliver(taken, email, isHeld)
+      return await this.#deliver(taken, email, text, isHeld)
     } catch (error) {
       this.#services.log.error({ err: error, emailId: email.id }, 'delivery failed unexpectedly')
       const reason = 'The message could not be prepared for delivery.'
@@ -37,7 +37,12 @@ export class HandOver {
     }
   }
 
-  async #deliver({ attempts, lateMs }: TakenEmail, email: DueEmail, isHeld: () => boolean): Promise<Outcome> {
+  async #deliver(
+    { attempts, lateMs }: TakenEmail,
+    email: DueEmail,
+    text: string,
+    isHeld: () => boolean,
+  ): Promise<Outcome> {
     const refusal = refusalOf(email, attempts)
     if (refusal) return refusal
     const counts = this.#mailer.provider === 'mailbox' || !email.domainMailboxOnly
@@ -47,7 +52,7 @@ export class HandOver {
     const domain = domainOf(email.from)
     const waitMs = this.#watch.waitOf(domain)
     if (waitMs > 0) return givenBack(null, waitMs)
-    const mail = await this.#outbox.outgoing(email, email.html ?? '')
+    const mail = await this.#outbox.outgoing(email, email.html ?? '', text)
     if (!isHeld()) return givenBack(null)
     if (attempts === 1) this.#metrics.deliveryDelay.observe(lateMs / 1000)
     const result = await this.#mailer.send(mail)

@@ -16,7 +16,7 @@ export class Outbox {
     this.#encryptionKey = deriveKey(services.config.encryptionSecret, 'secrets at rest')
   }
 
-  async outgoing(email: DueEmail, html: string): Promise<OutgoingMail> {
+  async outgoing(email: DueEmail, html: string, text: string): Promise<OutgoingMail> {
     const { delivery } = this.#services.database
     const files = email.attachmentSetId
       ? await delivery(attachmentsOfSet, [email.projectId, email.attachmentSetId])
@@ -31,7 +31,7 @@ export class Outbox {
       replyTo: email.replyTo ?? undefined,
       subject: email.subject,
       html,
-      text: null,
+      text,
       headers: email.headers ?? [],
       attachments: files.map((file) => ({ ...file, contentId: file.contentId ?? undefined })),
       dkim: this.#dkimOf(email),

@@ -1,18 +1,10 @@
 import type { Config } from '../../config.ts'
-import { tooLarge } from '../../errors.ts'
+import type { Ctx } from '../../ctx.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
-import { withLineBreaks } from '../../lib/html.ts'
 import type { JsonObject } from '../../lib/json.ts'
-import {
-  type RenderBatch,
-  RenderedTooLarge,
-  renderHtml,
-  renderSubject,
-  type View,
-  viewOf,
-} from '../../mail/render.ts'
-import { type TemplateVariables, variablesOf } from '../../mail/template-variables.ts'
+import type { TemplateVariables } from '../../templating/template-variables.ts'
 import { type SubscriptionLinks, subscriptionLinks } from '../contacts/subscription-links.ts'
+import { render } from '../templates/render.ts'
 
 /** What a message is made from, the same for all of its recipients. */
 export type MessageSource = { subject: string; body: string; type: MessageType }
@@ -38,19 +30,18 @@ export type Composed = {
 export type ComposeOptions = {
   /** More variables, such as the event that caused the message. */
   extra?: JsonObject
-  /** Shared by the messages that are made together. */
-  batch?: RenderBatch
 }
 
-/** Renders a message for one contact. Throws PAYLOAD_TOO_LARGE when its loops come to more than a message may. */
-export function compose(
-  config: Config,
+/** Renders a message for one contact. Throws as `render` does. */
+export async function compose(
+  ctx: Ctx,
   source: MessageSource,
   contact: MessageContact,
-  { extra = {}, batch }: ComposeOptions = {},
-): Composed {
-  const links = linksOf(config, source, contact)
-  const { subject, html } = rendered(source, viewOf(variablesFor(contact, links, extra), batch))
+  { extra = {} }: ComposeOptions = {},
+): Promise<Composed> {
+  const links = linksOf(ctx.config, source, contact)
+  const input = { ...templateOf(source), variables: variablesFor(contact, links, extra) }
+  const { subject, html } = await render(ctx, 'message', input)
   const needsFooter = source.type === 'MARKETING' && !holdsLink(html, links)
   return {
     subject,
@@ -60,17 +51,20 @@ export function compose(
 }
 
 /**
- * The variables that a message refers to, and those of them that would be empty for the contact. Throws
- * PAYLOAD_TOO_LARGE.
+ * The variables that a message refers to, and those of them that would be empty for the contact. Throws as `render`
+ * does.
  */
 export function composedVariables(
-  config: Config,
+  ctx: Ctx,
   source: MessageSource,
   contact: MessageContact,
-): TemplateVariables {
-  const view = viewOf(variablesFor(contact, linksOf(config, source, contact), {}))
-  return withinLimit(() => variablesOf([source.subject, source.body], view))
+): Promise<TemplateVariables> {
+  const links = linksOf(ctx.config, source, contact)
+  const input = { ...templateOf(source), variables: variablesFor(contact, links, {}) }
+  return render(ctx, 'variables', input)
 }
+
+const templateOf = ({ subject, body }: MessageSource) => ({ subject, body })
 
 const linksOf = (config: Config, source: MessageSource, contact: MessageContact): SubscriptionLinks =>
   usesLinks(source) ? subscriptionLinks(config, contact) : NO_LINKS
@@ -80,21 +74,6 @@ const NO_LINKS: SubscriptionLinks = { unsubscribeUrl: '', subscribeUrl: '', mana
 /** Signing links costs more than rendering a short message, so it is left out where nothing can show them. */
 const usesLinks = ({ type, subject, body }: MessageSource): boolean =>
   type !== 'TRANSACTIONAL' || subject.includes('Url') || body.includes('Url')
-
-const rendered = (source: MessageSource, view: View) =>
-  withinLimit(() => ({
-    subject: renderSubject(source.subject, view),
-    html: withLineBreaks(renderHtml(source.body, view)),
-  }))
-
-function withinLimit<Result>(work: () => Result): Result {
-  try {
-    return work()
-  } catch (error) {
-    if (!(error instanceof RenderedTooLarge)) throw error
-    throw tooLarge('The message becomes too large when its variables are filled in.')
-  }
-}
 
 function variablesFor(contact: MessageContact, links: SubscriptionLinks, extra: JsonObject): JsonObject {
   const { contactId, email, subscribed, data, name } = contact

@@ -4,10 +4,10 @@ import { id, line, messageType, optional } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
-import type { TemplateVariables } from '../../mail/template-variables.ts'
-import { textFromHtml } from '../../mail/text-part.ts'
+import type { TemplateVariables } from '../../templating/template-variables.ts'
 import { contactData, type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
 import { findContact } from '../contacts/contacts.ts'
+import { renderText } from '../templates/render.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { getTemplate } from '../templates/templates.ts'
 import { assertMessageSize } from './attachments.ts'
@@ -36,13 +36,13 @@ export type TemplatePreview = { subject: string; html: string; text: string; var
 /** Renders a message as sending would, and stores nothing. */
 export async function previewTemplate(ctx: Ctx, input: PreviewInput): Promise<TemplatePreview> {
   const source = await sourceOf(ctx, input)
-  assertSyntax('subject', source.subject)
-  assertSyntax('body', source.body)
+  await assertSyntax(ctx, 'subject', source.subject)
+  await assertSyntax(ctx, 'body', source.body)
   const receiver = await receiverOf(ctx, input)
-  const { subject, html } = compose(ctx.config, source, receiver)
+  const { subject, html } = await compose(ctx, source, receiver)
   assertMessageSize(ctx.config, html, [])
-  const variables = composedVariables(ctx.config, source, receiver)
-  return { subject, html, text: textFromHtml(html), variables }
+  const variables = await composedVariables(ctx, source, receiver)
+  return { subject, html, text: await renderText(ctx, html), variables }
 }
 
 async function sourceOf(ctx: Ctx, input: PreviewInput): Promise<MessageSource> {

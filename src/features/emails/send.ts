@@ -10,7 +10,7 @@ import {
 } from '../../errors.ts'
 import { domainOf } from '../../lib/email-address.ts'
 import { newId } from '../../lib/ids.ts'
-import { RenderBatch } from '../../mail/render.ts'
+import { Pauses } from '../../lib/pauses.ts'
 import { mayReceive } from '../../messages/may-receive.rules.ts'
 import { PRIORITIES } from '../../queue/define-work.ts'
 import { type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
@@ -52,11 +52,11 @@ async function tryToSend(
   const now = ctx.now()
   const known = await readContext(ctx, input)
   const message = messageOf(input, known)
-  assertSyntax('subject', message.subject)
-  assertSyntax('body', message.body)
+  await assertSyntax(ctx, 'subject', message.subject)
+  await assertSyntax(ctx, 'body', message.body)
   if (!known.domainVerified) throw domainNotVerified(domainOf(message.from.email))
   assertSubscribed(input, message, known)
-  const addressed = addressAll(ctx, { input, change, files, message, contacts: known.contacts, now })
+  const addressed = await addressAll(ctx, { input, change, files, message, contacts: known.contacts, now })
   const result: SendResult = {
     emails: addressed.map(({ contactId, recipient, emailId }) => ({
       contact: { id: contactId, email: recipient.email },
@@ -145,27 +145,31 @@ type Draft = {
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024
 
 /** Renders the message for each recipient, and stops when they come to more than one request may store. */
-function addressAll(ctx: Ctx, draft: Draft): Addressed[] {
+async function addressAll(ctx: Ctx, draft: Draft): Promise<Addressed[]> {
   const contacts = new Map(draft.contacts.map((contact) => [contact.email, contact]))
-  const batch = new RenderBatch()
+  const addressed: Addressed[] = []
+  const pauses = new Pauses()
   let size = 0
-  return draft.input.to.map((recipient) => {
-    const addressed = address(ctx, draft, recipient, contacts.get(recipient.email), batch)
-    const { html } = addressed.composed
+  for (const recipient of draft.input.to) {
+    const one = await address(ctx, draft, recipient, contacts.get(recipient.email))
+    const { html } = one.composed
     assertMessageSize(ctx.config, html, draft.files)
     size += html.length
-    if (size <= MAX_REQUEST_BYTES) return addressed
-    throw tooLarge('The messages of this request are too large together; send it in several requests.')
-  })
+    if (size > MAX_REQUEST_BYTES) {
+      throw tooLarge('The messages of this request are too large together; send it in several requests.')
+    }
+    addressed.push(one)
+    await pauses.whenDue()
+  }
+  return addressed
 }
 
-function address(
+async function address(
   ctx: Ctx,
   { input, change, message, now }: Draft,
   recipient: NamedAddress,
   contact: SendContext['contacts'][number] | undefined,
-  batch: RenderBatch,
-): Addressed {
+): Promise<Addressed> {
   const newContactId = newId(now)
   const contactId = contact?.id ?? newContactId
   const emailId = newId(now)
@@ -179,6 +183,6 @@ function address(
     subscribed: input.subscribed ?? contact?.subscribed ?? false,
     data: { ...merged, ...change.values },
   }
-  const composed = compose(ctx.config, message, receiver, { batch })
+  const composed = await compose(ctx, message, receiver)
   return { recipient, newContactId, contactId, emailId, composed }
 }

@@ -1,13 +1,9 @@
+import type { Ctx } from '../../ctx.ts'
 import { fieldError } from '../../errors.ts'
-import { checkTemplate } from '../../mail/render.ts'
-import { TemplateSyntaxError } from '../../mail/template-parser.ts'
+import { render } from './render.ts'
 
-/** Refuses a subject or body that could not be rendered: a field error that names the line. */
-export function assertSyntax(field: 'subject' | 'body', template: string): void {
-  try {
-    checkTemplate(template)
-  } catch (error) {
-    if (!(error instanceof TemplateSyntaxError)) throw error
-    throw fieldError(field, 'custom', `is not a valid template: ${error.message}`)
-  }
+/** Refuses a subject or body that could not be rendered: a field error that names the line. Throws as `render` does. */
+export async function assertSyntax(ctx: Ctx, field: 'subject' | 'body', template: string): Promise<void> {
+  const problem = await render(ctx, 'check', { template })
+  if (problem !== null) throw fieldError(field, 'custom', `is not a valid template: ${problem}`)
 }

@@ -23,8 +23,8 @@ import { type CreateTemplateInput, MAX_NAME, type UpdateTemplateInput } from './
 import { templateSizes } from './templates.sql.ts'
 
 export async function createTemplate(ctx: Ctx, input: CreateTemplateInput): Promise<Template> {
-  assertSyntax('subject', input.subject)
-  assertSyntax('body', input.body)
+  await assertSyntax(ctx, 'subject', input.subject)
+  await assertSyntax(ctx, 'body', input.body)
   await assertSenderVerified(ctx, input.from)
   const now = ctx.now()
   return insertTemplate(ctx, {
@@ -90,8 +90,8 @@ export async function listTemplates(ctx: Ctx, query: TemplateQuery): Promise<Off
  */
 export async function updateTemplate(ctx: Ctx, id: string, input: UpdateTemplateInput): Promise<Template> {
   const current = await getTemplate(ctx, id)
-  if (input.subject !== undefined) assertSyntax('subject', input.subject)
-  if (input.body !== undefined) assertSyntax('body', input.body)
+  if (input.subject !== undefined) await assertSyntax(ctx, 'subject', input.subject)
+  if (input.body !== undefined) await assertSyntax(ctx, 'body', input.body)
   if (input.from !== undefined) await assertSenderVerified(ctx, input.from)
   const from = input.from === undefined ? undefined : withAsciiDomain(input.from)
   const changes = given({ ...input, from })

@@ -10,7 +10,7 @@ const WAIT_MS = 34_000
 /** Asks, and takes nothing of the answer. */
 async function stall({ host, port }: Target, state: { ended: number }) {
   // A page that is larger than what the two kernels keep for such a client.
-  const socket = connect({ port, host, highWaterMark: 1 })
+  const socket = connect({ port, host })
   socket.on('close', () => {
     state.ended += 1
   })

@@ -2,21 +2,25 @@ import fc from 'fast-check'
 import Mustache from 'mustache'
 import * as assert from 'uvu/assert'
 import { escapeHtml } from '../../src/lib/html.ts'
-import type { JsonObject } from '../../src/lib/json.ts'
+import type { JsonObject, JsonValue } from '../../src/lib/json.ts'
 import { MAX_SUBJECT } from '../../src/mail/headers.rules.ts'
-import {
-  checkTemplate,
-  RenderBatch,
-  RenderedTooLarge,
-  renderHtml,
-  renderSubject,
-  viewOf,
-} from '../../src/mail/render.ts'
-import { TemplateSyntaxError } from '../../src/mail/template-parser.ts'
+import * as rendering from '../../src/templating/render.ts'
+import { renderBody, renderHtml, renderSubject, viewOf } from '../../src/templating/render.ts'
+import { TemplateCache } from '../../src/templating/template-cache.ts'
+import { TemplateSyntaxError } from '../../src/templating/template-parser.ts'
+import { variablesOf } from '../../src/templating/template-variables.ts'
+import { RenderedTooLarge, WorkMeter } from '../../src/templating/work-meter.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
-const html = (template: string, variables: JsonObject = {}) => renderHtml(template, viewOf(variables))
-const subject = (template: string, variables: JsonObject = {}) => renderSubject(template, viewOf(variables))
+/** What one request may cost. */
+const REQUEST = { work: 100_000_000, characters: 64 * 1024 * 1024 }
+const tools = (allowance = REQUEST) => ({ meter: new WorkMeter(allowance), templates: new TemplateCache() })
+
+const html = (template: string, variables: JsonObject = {}) =>
+  renderHtml(template, viewOf(variables, tools()))
+const subject = (template: string, variables: JsonObject = {}) =>
+  renderSubject(template, viewOf(variables, tools()))
+const checkTemplate = (template: string) => rendering.checkTemplate(template, tools())
 
 /** What a JSON body holds: keys such as __proto__ are keys like any other there. */
 const json = (text: string): JsonObject => JSON.parse(text)
@@ -233,6 +237,19 @@ const HOSTILE: Record<string, [template: string, variables: JsonObject]> = {
     `{{#l}}${'x'.repeat(1_000_000)}{{/l}}`,
     { l: Array.from({ length: 1_000 }, () => 1) },
   ],
+  'a variable that is mostly escaped, often': [
+    '{{#l}}{{x}}{{/l}}',
+    { l: Array.from({ length: 2_000 }, () => 1), x: '<'.repeat(60_000) },
+  ],
+  'deep scopes': [
+    `${'{{#a}}'.repeat(19)}{{#l}}${'{{none}}'.repeat(100)}{{/l}}${'{{/a}}'.repeat(19)}`,
+    { a: { x: 1 }, l: Array.from({ length: 1_000 }, () => 1) },
+  ],
+  'much data as JSON, often': [
+    '{{#l}}{{{d}}}{{/l}}',
+    { l: Array.from({ length: 1_000 }, () => 1), d: Array.from({ length: 100_000 }, () => 1) },
+  ],
+  'line breaks in a subject': ['{{x}}', { x: 'a\n'.repeat(10_000_000) }],
   'a long variable often': ['{{x}}'.repeat(1_000), { x: '&'.repeat(1_000_000) }],
   'a long name often': [
     `{{#l}}{{${'a.'.repeat(500_000)}a}}{{/l}}`,
@@ -240,12 +257,124 @@ const HOSTILE: Record<string, [template: string, variables: JsonObject]> = {
   ],
 }
 
+/** Data as it is, and how often somebody has looked into it. */
+function watched<Data extends object>(data: Data): { data: Data; looks: () => number } {
+  let looks = 0
+  const watch = (value: unknown): unknown =>
+    typeof value === 'object' && value !== null ? proxy(value) : value
+  const proxy = <Value extends object>(value: Value): Value =>
+    new Proxy(value, {
+      getOwnPropertyDescriptor(target, key) {
+        looks += 1
+        return Reflect.getOwnPropertyDescriptor(target, key)
+      },
+      get(target, key) {
+        looks += 1
+        return watch(Reflect.get(target, key))
+      },
+    })
+  return { data: proxy(data), looks: () => looks }
+}
+
+const TAGS = [
+  '{{a}}',
+  '{{{a}}}',
+  '{{a.b.c}}',
+  '{{.}}',
+  '{{none}}',
+  '{{none.a ?? x}}',
+  '{{{l}}}',
+  'text',
+  '<&>',
+]
+const SECTIONS = ['#a', '#l', '#l', '#b', '^none', '#a.b']
+
+const anyTemplate = fc.letrec<{ template: string; section: string }>((tie) => ({
+  template: fc
+    .array(fc.oneof({ withCrossShrink: true }, fc.constantFrom(...TAGS), tie('section')), { maxLength: 4 })
+    .map((parts) => parts.join('')),
+  section: fc
+    .tuple(fc.constantFrom(...SECTIONS), tie('template'))
+    .map(([sigil, inner]) => `{{${sigil}}}${inner}{{/${sigil.slice(1)}}}`),
+})).template
+
+const anyData = fc.record({
+  a: fc.oneof(fc.string(), fc.constant({ b: { c: '<&>' } }), fc.constant('<'.repeat(100_000))),
+  b: fc.constantFrom(true, false, { a: { b: { a: 1 } } }),
+  l: fc.array(fc.constantFrom<JsonValue>(1, '&', { a: 'x' }, { l: [1, 2, 3], b: {} }), { maxLength: 40 }),
+})
+
+const KINDS: Record<string, (template: string, view: rendering.View) => unknown> = {
+  'a body': renderBody,
+  'a subject': renderSubject,
+  variables: (template, view) => variablesOf([template], view),
+}
+
+scenario('What rendering may cost', nothingShared, (test) => {
+  for (const [kind, render] of Object.entries(KINDS)) {
+    test(`is never passed by ${kind}, whatever template and data are`, () => {
+      let givenUp = 0
+      const stays = (template: string, given: JsonObject, work: number, characters: number) => {
+        const { data, looks } = watched(given)
+        const used = tools({ work, characters })
+        try {
+          const result = render(template, viewOf(data, used))
+          assert.ok(used.meter.spent.work <= work)
+          if (typeof result === 'string') assert.ok(result.length <= characters + template.length)
+        } catch (error) {
+          if (!(error instanceof RenderedTooLarge)) throw error
+          givenUp += 1
+        }
+        // Each look costs 50 at least; one value may be looked into a few times before it is paid for.
+        assert.ok(looks() <= work / 50 + 10, `${looks()} looks for ${work}: ${template}`)
+      }
+      const work = fc.constantFrom(0, 1_000, 10_000, 100_000, 1_000_000)
+      const characters = fc.constantFrom(10, 1_000, 100_000)
+      fc.assert(fc.property(anyTemplate, anyData, work, characters, stays), { numRuns: 1_000 })
+      assert.ok(givenUp > 50, `${givenUp} were given up`)
+    })
+  }
+
+  test('counts every scope and every step of a path', () => {
+    const costOf = (template: string, variables: JsonObject) => {
+      const used = tools()
+      renderHtml(template, viewOf(variables, used))
+      return used.meter.spent.work
+    }
+    const nested = (depth: number, tag: string) => '{{#a}}'.repeat(depth) + tag + '{{/a}}'.repeat(depth)
+    const flat = costOf('{{none}}', { a: {} }) - costOf('x{{! none }}', { a: {} })
+    const deep = costOf(nested(19, '{{none}}'), { a: {} }) - costOf(nested(19, ''), { a: {} })
+    assert.ok(deep >= flat + 19 * 100, `${deep}, at the top ${flat}`)
+    const a = { a: { a: { a: {} } } }
+    assert.ok(costOf('{{a.a.a.a}}', { a }) >= costOf('{{a}}', { a: 1 }) + 3 * 50)
+  })
+
+  test('counts what is escaped, and what that adds', () => {
+    const costOf = (template: string, x: string) => {
+      const used = tools()
+      renderHtml(template, viewOf({ x }, used))
+      return used.meter.spent.work
+    }
+    const [plain, special] = ['x'.repeat(100_000), '<'.repeat(100_000)]
+    assert.ok(costOf('{{x}}', plain) >= costOf('{{{x}}}', plain) + 99_999)
+    assert.ok(costOf('{{x}}', special) >= costOf('{{x}}', plain) + 299_999)
+  })
+
+  test('lets long texts pass in pieces, which change nothing', () => {
+    const text = `${'x'.repeat(65_535)}\r\n<&>${'\n'.repeat(70_000)}`
+    assert.is(html('{{x}}', { x: text }), escapeHtml(text))
+    const lines = text.replaceAll('<&>', '')
+    assert.is(renderBody(lines, viewOf({}, tools())), lines.replace(/\r\n|\n/g, '<br>\n'))
+  })
+})
+
 scenario('A hostile template', nothingShared, (test) => {
   for (const [kind, [template, variables]] of Object.entries(HOSTILE)) {
     test(`is given up soon: ${kind}`, () => {
       const startedAt = performance.now()
       try {
-        html(template, variables)
+        if (kind.includes('subject')) subject(template, variables)
+        else html(template, variables)
         assert.unreachable('it was rendered')
       } catch (error) {
         if (!(error instanceof RenderedTooLarge)) throw error
@@ -254,18 +383,10 @@ scenario('A hostile template', nothingShared, (test) => {
     })
   }
 
-  test('is given up for all messages of a request together', () => {
-    const batch = new RenderBatch()
-    const one = () => renderHtml('{{{x}}}', viewOf({ x: 'x'.repeat(50_000_000) }, batch))
-    assert.is(one().length, 50_000_000)
-    assert.is(one().length, 50_000_000)
-    assert.throws(one, (error: unknown) => error instanceof RenderedTooLarge)
-  })
-
-  test('is parsed once for all messages of a request, however large it is', () => {
-    const batch = new RenderBatch()
+  test('is parsed once, also when it is large', () => {
+    const { meter, templates } = tools()
     const template = `{{x}}${'x'.repeat(1_000_000)}`
-    assert.is(batch.tokensOf(template), batch.tokensOf(template))
+    assert.is(templates.tokensOf(template, meter), templates.tokensOf(template, meter))
   })
 
   test('with a megabyte of blanks in a tag is read in no time', () => {

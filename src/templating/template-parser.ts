@@ -1,3 +1,5 @@
+import type { WorkMeter } from './work-meter.ts'
+
 /** Why a template cannot be parsed, and where; lines count from 1. */
 export class TemplateSyntaxError extends Error {
   override name = 'TemplateSyntaxError'
@@ -19,15 +21,22 @@ const MAX_NESTING = 20
 const MAX_TAGS = 100_000
 const SIGILS = '#^/>{&=!'
 
+/** Nanoseconds; `line` is for one that is counted to say where a template is wrong. */
+const COST = { character: 0.1, tag: 300, line: 20 }
+
+export type ParsedTemplate = { tokens: Token[]; tags: number }
+
 /**
  * Parses Mustache into the tokens of mustache.js. Its own parser makes an array for every character and looks
  * for the end of a tag in time that grows with the square of the blanks there; this one is linear, because a
- * body may have megabytes. Throws TemplateSyntaxError.
+ * body may have megabytes. Throws TemplateSyntaxError and RenderedTooLarge.
  */
-export const parseTemplate = (template: string): Token[] => new Parser(template).parse()
+export const parseTemplate = (template: string, meter: WorkMeter): ParsedTemplate =>
+  new Parser(template, meter).parse()
 
 class Parser {
   readonly #template: string
+  readonly #meter: WorkMeter
   readonly #root: Token[] = []
   readonly #sections: Token[] = []
   #open = '{{'
@@ -37,16 +46,20 @@ class Parser {
   #hasTag = false
   #hasContent = false
 
-  constructor(template: string) {
+  constructor(template: string, meter: WorkMeter) {
     this.#template = template
+    this.#meter = meter
   }
 
-  parse(): Token[] {
+  parse(): ParsedTemplate {
+    this.#meter.spend(this.#template.length * COST.character)
     let at = 0
-    for (let tags = 0; ; tags += 1) {
+    let tags = 0
+    for (; ; tags += 1) {
       const start = this.#template.indexOf(this.#open, at)
       if (start === -1) break
       if (tags === MAX_TAGS) throw this.#problem(`More than ${MAX_TAGS} tags`, start)
+      this.#meter.spend(COST.tag)
       this.#addText(at, start)
       at = this.#readTag(start)
     }
@@ -54,7 +67,7 @@ class Parser {
     this.#endLine()
     const unclosed = this.#sections.at(-1)
     if (unclosed) throw this.#problem(`Unclosed section "${unclosed[1]}"`, unclosed[2])
-    return this.#root
+    return { tokens: this.#root, tags }
   }
 
   /** Adds what stands between two tags: the end of a line, whole lines, and the beginning of another one. */
@@ -141,7 +154,16 @@ class Parser {
   }
 
   #problem(reason: string, at: number): TemplateSyntaxError {
-    return new TemplateSyntaxError(reason, this.#template.slice(0, at).split('\n').length)
+    return new TemplateSyntaxError(reason, this.#lineOf(at))
+  }
+
+  #lineOf(at: number): number {
+    let line = 1
+    for (let end = this.#template.indexOf('\n'); end !== -1 && end < at; line += 1) {
+      this.#meter.spend(COST.line)
+      end = this.#template.indexOf('\n', end + 1)
+    }
+    return line
   }
 }
 

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { textFromHtml } from '../../src/mail/text-part.ts'
+import { textFromHtml } from '../../src/templating/text-part.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 scenario('The text part', nothingShared, (test) => {
@@ -51,6 +52,36 @@ scenario('The text part', nothingShared, (test) => {
     assert.not.match(quotedTags, /<b a="<">/)
   })
 
+  test('any soup of tags keeps its words, however many end tags belong to nothing', () => {
+    const names = [
+      'b',
+      'i',
+      'div',
+      'p',
+      'ul',
+      'li',
+      'dd',
+      'dt',
+      'table',
+      'tbody',
+      'tr',
+      'td',
+      'th',
+      'select',
+      'option',
+    ]
+    const tag = fc
+      .tuple(fc.constantFrom('<', '<', '</'), fc.constantFrom(...names))
+      .map(([start, name]) => `${start}${name}>`)
+    const keepsWords = (tags: string[]) => {
+      const soup = Array.from({ length: 150 }, () => tags.join('')).map(
+        (some, index) => `${some} word${index} `,
+      )
+      assert.equal(textFromHtml(soup.join('')).match(/word\d+/g)?.length, 150, tags.join(''))
+    }
+    fc.assert(fc.property(fc.array(tag, { minLength: 1, maxLength: 6 }), keepsWords), { numRuns: 300 })
+  })
+
   test('what needs no end tag is not nesting', () => {
     const lines = Array.from({ length: 300 }, (_, index) => `line${index}`)
     assert.is(textFromHtml(`<div>${lines.join('<br>')}</div>`), lines.join('\n'))
@@ -70,6 +101,10 @@ scenario('The text part', nothingShared, (test) => {
     const usual = Math.max(costOf('<p>word <b>word</b></p>'.repeat(5_600)), 20_000)
     for (const html of [
       '<div>'.repeat(1_000_000),
+      '<b>x</i>'.repeat(16_000),
+      '<li><dd>'.repeat(16_000),
+      '<tbody><tr><td>'.repeat(8_000),
+      '<b>x</b>'.repeat(16_000),
       '</b>'.repeat(500_000),
       `${'<b>'.repeat(300_000)}</c>`,
       `${'<b>'.repeat(100)}${'</c>'.repeat(40_000)}`,
@@ -88,6 +123,13 @@ scenario('The text part', nothingShared, (test) => {
     ]) {
       assert.ok(costOf(html) < usual * 30, `${html.slice(0, 20)}… costs more than ${usual * 30} µs`)
     }
+  })
+
+  test('never comes to more than the longest markup', () => {
+    for (const html of ['<hr>'.repeat(30_000), `${'<ul><li>'.repeat(49)}${'x<br>'.repeat(20_000)}`]) {
+      assert.is(textFromHtml(html).length, 128_000)
+    }
+    assert.is(textFromHtml(`a${'😀'.repeat(80_000)}`).isWellFormed(), true)
   })
 
   test('an image inside the markup does not push the text out', () => {

@@ -13,9 +13,9 @@ export type TemplateVariables = {
  * looked for in its items, what is in a section that is not shown in what is around it. Throws
  * RenderedTooLarge, as rendering does.
  */
-export function variablesOf(templates: string[], { context }: View): TemplateVariables {
+export function variablesOf(templates: string[], { context, tools }: View): TemplateVariables {
   const found: Found = { used: new Set(), bare: new Set(), valued: new Set() }
-  for (const template of templates) visit(context.batch.tokensOf(template), context, found)
+  for (const template of templates) visit(tools.templates.tokensOf(template, tools.meter), context, found)
   const used = [...found.used]
   return { used, missing: used.filter((name) => found.bare.has(name) && !found.valued.has(name)) }
 }

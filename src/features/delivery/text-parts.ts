@@ -1,0 +1,29 @@
+import { hash } from 'node:crypto'
+import { ByteCache } from '../../lib/byte-cache.ts'
+import type { Rendering } from '../../templating/rendering.ts'
+import { boundedHtml, roughText } from '../../templating/text-part.ts'
+
+const MAX_BYTES = 8 * 1024 * 1024
+/** A text is about as long as its markup at most. */
+const BYTES = { entry: 500, character: 2 }
+
+/** The text parts of messages. Each is made once, however many messages with the same body leave at about the same time. */
+export class TextParts {
+  readonly #rendering: Rendering
+  readonly #made = new ByteCache<Promise<string>>(MAX_BYTES)
+
+  constructor(rendering: Rendering) {
+    this.#rendering = rendering
+  }
+
+  of(projectId: string, html: string): Promise<string> {
+    const bounded = boundedHtml(html)
+    const key = hash('sha256', bounded, 'base64')
+    const known = this.#made.get(key)
+    if (known) return known
+    // Mail leaves, with a lesser text part if need be. Its turns are others than those of the project's requests.
+    const text = this.#rendering.textOf(bounded, `mail of ${projectId}`).catch(() => roughText(bounded))
+    this.#made.set(key, text, BYTES.entry + bounded.length * BYTES.character)
+    return text
+  }
+}

@@ -1,0 +1,36 @@
+import { type Allowance, WorkMeter } from './work-meter.ts'
+
+/** A tenth of a second, and what a request may store. */
+const REQUEST: Allowance = { work: 100_000_000, characters: 64 * 1024 * 1024 }
+/** As much of it is done on the thread that serves requests; larger work goes to another one. */
+const MAX_WORK_HERE = 10_000_000
+
+/** What rendering may cost in one request, all of its operations and messages together. */
+export class RenderBudget {
+  #left = REQUEST
+  #workHere = MAX_WORK_HERE
+
+  get left(): Allowance {
+    return this.#left
+  }
+
+  get isSpent(): boolean {
+    return this.#left.work <= 0
+  }
+
+  /** For work on the thread that serves requests. */
+  meterHere(): WorkMeter {
+    return new WorkMeter({ ...this.#left, work: Math.min(this.#left.work, this.#workHere) })
+  }
+
+  /** What was done on the thread that serves requests. `done` is false for work that another one does again. */
+  noteHere(spent: Allowance, done: boolean): void {
+    this.#workHere -= spent.work
+    if (done) this.note(spent)
+  }
+
+  note(spent: Allowance): void {
+    const { work, characters } = this.#left
+    this.#left = { work: work - spent.work, characters: characters - spent.characters }
+  }
+}

@@ -1,0 +1,104 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { Slots } from '../lib/slots.ts'
+import type { Answer, Job, TaskName } from './tasks.ts'
+
+/** Too many tasks of a project wait. */
+export class RenderingBusy extends Error {
+  override name = 'RenderingBusy'
+}
+
+const THREADS = 2
+const MAX_WAITING = { perOwner: 50, all: 500 }
+/** Milliseconds for one task, the start of its thread included. */
+const TASK_MS = 3_000
+const MEMORY_MB = 256
+
+/**
+ * Threads beside the one that serves requests, started when they are needed first. Owners take turns, each with one
+ * task at a time. A task that takes too long, or too much memory, ends with its thread.
+ */
+export class RenderThreads {
+  readonly #taskMs: number
+  readonly #slots = new Slots(THREADS, { perOwner: 1 })
+  readonly #waiting = new Map<string, number>()
+  readonly #idle: Worker[] = []
+  readonly #running = new Set<Worker>()
+  #waitingInAll = 0
+
+  constructor({ taskMs = TASK_MS } = {}) {
+    this.#taskMs = taskMs
+  }
+
+  /**
+   * `jobOf` is asked when the task's turn has come. The result is null when the task came to more than it may cost.
+   * Throws RenderingBusy.
+   */
+  async run<Name extends TaskName>(owner: string, jobOf: () => Job<Name>): Promise<Answer<Name>['result']> {
+    const leave = await this.#enter(owner)
+    try {
+      return await this.#perform(jobOf())
+    } finally {
+      leave()
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#running].map((thread) => thread.terminate()))
+  }
+
+  async #enter(owner: string): Promise<() => void> {
+    const own = this.#waiting.get(owner) ?? 0
+    if (own >= MAX_WAITING.perOwner || this.#waitingInAll >= MAX_WAITING.all) throw new RenderingBusy()
+    this.#noteWaiting(owner, 1)
+    try {
+      return await this.#slots.take(1, owner)
+    } finally {
+      this.#noteWaiting(owner, -1)
+    }
+  }
+
+  #noteWaiting(owner: string, change: 1 | -1): void {
+    const own = (this.#waiting.get(owner) ?? 0) + change
+    if (own === 0) this.#waiting.delete(owner)
+    else this.#waiting.set(owner, own)
+    this.#waitingInAll += change
+  }
+
+  async #perform<Name extends TaskName>(job: Job<Name>): Promise<Answer<Name>['result']> {
+    const thread = this.#idle.pop() ?? this.#start()
+    thread.ref()
+    try {
+      thread.postMessage(job)
+      const [answer]: Answer<Name>[] = await once(thread, 'message', {
+        signal: AbortSignal.timeout(this.#taskMs),
+      })
+      this.#idle.push(thread)
+      return answer?.result ?? null
+    } catch (error) {
+      await thread.terminate()
+      if (isTooMuch(error)) return null
+      throw error
+    } finally {
+      // A thread that waits for work keeps no process alive.
+      thread.unref()
+    }
+  }
+
+  #start(): Worker {
+    const thread = new Worker(new URL('./thread.ts', import.meta.url), {
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+    })
+    this.#running.add(thread)
+    thread.once('exit', () => this.#running.delete(thread))
+    // Who waits for the thread hears of it; one that nobody waits for any more must not end the process.
+    thread.on('error', () => {})
+    return thread
+  }
+}
+
+const TOO_MUCH = new Set(['ABORT_ERR', 'ERR_WORKER_OUT_OF_MEMORY'])
+
+const isTooMuch = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && TOO_MUCH.has(String(error.code))

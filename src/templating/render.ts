@@ -1,0 +1,177 @@
+import Mustache from 'mustache'
+import { cutText } from '../lib/cut-text.ts'
+import { escapeHtml, isMarkup, withLineBreaks } from '../lib/html.ts'
+import type { JsonObject } from '../lib/json.ts'
+import { MAX_SUBJECT } from '../mail/headers.rules.ts'
+import type { TemplateCache } from './template-cache.ts'
+import type { Token } from './template-parser.ts'
+import type { WorkMeter } from './work-meter.ts'
+
+/** Nanoseconds. `character` is one that is looked at, `replaced` one that replacing adds to a text. */
+const COST = { lookup: 150, scope: 50, segment: 50, pass: 150, value: 50, character: 1, replaced: 15 }
+/** Of a subject, which is looked through for line breaks. */
+const SUBJECT_CHARACTER = 50
+/** Long texts are replaced in pieces, so that one that costs too much is given up in the middle. */
+const PIECE = 65_536
+
+/** What a rendering uses and is charged to. */
+export type RenderTools = { meter: WorkMeter; templates: TemplateCache }
+
+/** Only what the data itself holds: nothing that JavaScript gives to every object. */
+function valueAt(view: unknown, path: string, meter: WorkMeter): unknown {
+  let value = view
+  let start = 0
+  meter.spend(COST.scope)
+  for (;;) {
+    const dot = path.indexOf('.', start)
+    const name = path.slice(start, dot === -1 ? undefined : dot)
+    meter.spend(COST.segment + name.length * COST.character)
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    value = Reflect.get(value, name)
+    if (dot === -1) return value
+    start = dot + 1
+  }
+}
+
+const withoutQuotes = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2] ?? text
+
+export class Variables extends Mustache.Context {
+  readonly meter: WorkMeter
+
+  constructor(view: unknown, meter: WorkMeter, parent?: Variables) {
+    super(view, parent)
+    this.meter = meter
+  }
+
+  /** `name`, `path.to.name`, `.` for the item of a loop, each with an optional `?? fallback`. */
+  override lookup(name: string): unknown {
+    this.meter.spend(COST.lookup + name.length * COST.character)
+    const mark = name.indexOf('??')
+    if (mark === -1) return this.#find(name)
+    const value = this.#find(name.slice(0, mark).trim())
+    const missing = value === undefined || value === null || value === ''
+    return missing ? withoutQuotes(name.slice(mark + 2).trim()) : value
+  }
+
+  #find(name: string): unknown {
+    if (name === '.') return this.view
+    for (let scope: Mustache.Context | undefined = this; scope; scope = scope.parent) {
+      const value = valueAt(scope.view, name, this.meter)
+      if (value !== undefined) return value
+    }
+    return undefined
+  }
+
+  override push(view: unknown): Variables {
+    this.meter.spend(COST.pass)
+    return new Variables(view, this.meter, this)
+  }
+}
+
+/** mustache.js with our parser, our variables and a limit. A writer serves one text. */
+class MessageWriter extends Mustache.Writer {
+  readonly #escapes: boolean
+  readonly #tools: RenderTools
+
+  constructor(escapes: boolean, tools: RenderTools) {
+    super()
+    this.#escapes = escapes
+    this.#tools = tools
+  }
+
+  override parse(template: string): Token[] {
+    return this.#tools.templates.tokensOf(template, this.#tools.meter)
+  }
+
+  override escapedValue(token: string[], context: Mustache.Context): string {
+    const text = this.#textOf(context.lookup(token[1] ?? ''))
+    return this.#written(this.#escapes ? inPieces(text, escapeHtml, this.#tools.meter) : text)
+  }
+
+  override unescapedValue(token: string[], context: Mustache.Context): string {
+    return this.#written(this.#textOf(context.lookup(token[1] ?? '')))
+  }
+
+  override rawValue(token: string[]): string {
+    this.#tools.meter.spend(COST.value)
+    return this.#written(token[1] ?? '')
+  }
+
+  /** What a variable looks like in a message: nothing for a missing one, JSON for an object. */
+  #textOf(value: unknown): string {
+    if (value === undefined || value === null) return ''
+    return typeof value === 'object' ? jsonOf(value, this.#tools.meter) : String(value)
+  }
+
+  #written(text: string): string {
+    this.#tools.meter.write(text.length)
+    return text
+  }
+}
+
+/** Charges each value before it is written. */
+const jsonOf = (value: object, meter: WorkMeter): string =>
+  JSON.stringify(value, (key, inner: unknown) => {
+    const length = key.length + (typeof inner === 'string' ? inner.length : 0)
+    meter.spend(COST.value + length * COST.character)
+    return inner
+  })
+
+function inPieces(text: string, replace: (piece: string) => string, meter: WorkMeter): string {
+  if (text.length <= PIECE) return replaced(text, replace, meter)
+  let result = ''
+  for (let start = 0; start < text.length; ) {
+    const end = start + PIECE
+    // The halves of a line break stay together.
+    const piece = text.slice(start, text.startsWith('\r\n', end - 1) ? end + 1 : end)
+    result += replaced(piece, replace, meter)
+    start += piece.length
+  }
+  return result
+}
+
+function replaced(text: string, replace: (piece: string) => string, meter: WorkMeter): string {
+  meter.spend(text.length * COST.character)
+  const result = replace(text)
+  meter.spend((result.length - text.length) * COST.replaced)
+  return result
+}
+
+/** Variables of one message, prepared once and used for its subject and body. */
+export type View = { context: Variables; tools: RenderTools }
+
+/** Rendering with it throws RenderedTooLarge when that costs more than the meter has left. */
+export const viewOf = (variables: JsonObject, tools: RenderTools): View => ({
+  context: new Variables(variables, tools.meter),
+  tools,
+})
+
+const isPlainText = (template: string) => !template.includes('{{')
+
+function fill(template: string, { context, tools }: View, escapes: boolean): string {
+  if (isPlainText(template)) return template
+  return new MessageWriter(escapes, tools).render(template, context)
+}
+
+/** Fills a body: {{x}} is HTML-escaped, {{{x}}} is raw. What comes out is never rendered again. */
+export const renderHtml = (template: string, view: View): string => fill(template, view, true)
+
+/** The same, and when it has no tag at all it is text, whose line breaks are kept. */
+export function renderBody(template: string, view: View): string {
+  const html = renderHtml(template, view)
+  return isMarkup(html) ? html : inPieces(html, withLineBreaks, view.tools.meter)
+}
+
+/** Fills a subject: nothing is escaped, and line breaks that came with a variable become blanks. */
+export function renderSubject(template: string, view: View): string {
+  const subject = fill(template, view, false)
+  view.tools.meter.spend(subject.length * SUBJECT_CHARACTER)
+  const lines = subject.split(/[\r\n]+/)
+  const line = lines.length === 1 ? subject : lines.map((part) => part.trim()).join(' ')
+  return cutText(line, MAX_SUBJECT)
+}
+
+/** Throws TemplateSyntaxError when the template could not be rendered, and RenderedTooLarge. */
+export function checkTemplate(template: string, { meter, templates }: RenderTools): void {
+  if (!isPlainText(template)) templates.tokensOf(template, meter)
+}

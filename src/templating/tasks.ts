@@ -1,0 +1,61 @@
+import type { JsonObject } from '../lib/json.ts'
+import { checkTemplate, type RenderTools, renderBody, renderSubject, viewOf } from './render.ts'
+import { TemplateSyntaxError } from './template-parser.ts'
+import { type TemplateVariables, variablesOf } from './template-variables.ts'
+import { textFromHtml } from './text-part.ts'
+import type { Allowance } from './work-meter.ts'
+
+export type MessageTemplate = { subject: string; body: string }
+
+/** What rendering can be asked for, on whichever thread. All of it is JSON. */
+type Inputs = {
+  message: MessageTemplate & { variables: JsonObject }
+  variables: MessageTemplate & { variables: JsonObject }
+  check: { template: string }
+  text: { html: string }
+}
+
+type Results = {
+  message: { subject: string; html: string }
+  variables: TemplateVariables
+  /** Why the template cannot be rendered; null when it can. */
+  check: string | null
+  text: string
+}
+
+export type TaskName = keyof Inputs
+/** A text part has a bound of its own. */
+export type MeteredTask = Exclude<TaskName, 'text'>
+export type TaskInput<Name extends TaskName> = Inputs[Name]
+export type TaskResult<Name extends TaskName> = Results[Name]
+
+const tasks: { [Name in TaskName]: (input: Inputs[Name], tools: RenderTools) => Results[Name] } = {
+  message({ subject, body, variables }, tools) {
+    const view = viewOf(variables, tools)
+    return { subject: renderSubject(subject, view), html: renderBody(body, view) }
+  },
+  variables: ({ subject, body, variables }, tools) => variablesOf([subject, body], viewOf(variables, tools)),
+  check({ template }, tools) {
+    try {
+      checkTemplate(template, tools)
+      return null
+    } catch (error) {
+      if (error instanceof TemplateSyntaxError) return error.message
+      throw error
+    }
+  },
+  text: ({ html }) => textFromHtml(html),
+}
+
+/** Throws RenderedTooLarge. */
+export const perform = <Name extends TaskName>(
+  name: Name,
+  input: TaskInput<Name>,
+  tools: RenderTools,
+): TaskResult<Name> => tasks[name](input, tools)
+
+/** A task for another thread, and what it may cost. The input is JSON text, which is made faster than a copy of the data. */
+export type Job<Name extends TaskName> = { name: Name; input: string; allowance: Allowance }
+
+/** `result` is null when the task came to more than it may cost. */
+export type Answer<Name extends TaskName> = { result: { value: TaskResult<Name>; spent: Allowance } | null }

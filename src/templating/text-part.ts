@@ -1,0 +1,108 @@
+import { compile } from 'html-to-text'
+import { cutText } from '../lib/cut-text.ts'
+import { withLineBreaks } from '../lib/html.ts'
+
+/** No reader of plain text misses what lies behind this many characters of markup. */
+const longestHtml = 128_000
+/** Rules and deep lists come to more than their markup. */
+const longestText = longestHtml
+/** Images inside the markup are left out of it up to here. */
+const longestWithData = 8_000_000
+
+/** Far deeper than any layout of tables. The parser's time grows with the square of the nesting. */
+const deepestNesting = 100
+
+const tagStart = /<(\/?)([a-z][^\s/>]*)/gi
+const withoutContent = new Set([
+  'area',
+  'base',
+  'br',
+  'col',
+  'embed',
+  'hr',
+  'img',
+  'input',
+  'link',
+  'meta',
+  'param',
+  'source',
+  'wbr',
+])
+/** Which open elements end where another one begins, as the parser sees it. */
+const endedBy: Record<string, string[]> = {
+  ...{ p: ['p'], li: ['li'], option: ['option'], dd: ['dd', 'dt'], dt: ['dd', 'dt'] },
+  ...{ tbody: ['thead', 'tbody'], tfoot: ['thead', 'tbody'] },
+  ...{ tr: ['tr', 'th', 'td'], th: ['th'], td: ['thead', 'th', 'td'] },
+}
+const dataUri = /data:[^"'()\s>]{256,}/g
+const oneLineEach = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
+const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6']
+
+const convert = compile({
+  // Lines that stay below 77 characters travel as they are, without a transfer encoding.
+  wordwrap: 76,
+  limits: { maxDepth: 100 },
+  formatters: {
+    cell(element, walk, builder) {
+      walk(element.children, builder)
+      builder.addInline(' ')
+    },
+  },
+  selectors: [
+    { selector: 'img', format: 'skip' },
+    { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
+    ...headings.map((selector) => ({ selector, options: { uppercase: false } })),
+    // Tables are layout in mail: a line per row, cells side by side.
+    { selector: 'table', options: oneLineEach },
+    { selector: 'tr', format: 'block', options: oneLineEach },
+    { selector: 'td', format: 'cell' },
+    { selector: 'th', format: 'cell' },
+  ],
+})
+
+/** Markup up to this length is converted in a few milliseconds, whatever it is. */
+export const SHORT_HTML = 4_096
+
+/** Plain text that says what `html` says: links as `text [url]`, no images, lines of at most 76 characters. */
+export function textFromHtml(html: string): string {
+  const bounded = boundedHtml(html)
+  const text = convert(isTooDeep(bounded) ? withoutTags(bounded) : withLineBreaks(bounded))
+  return cutText(text, longestText)
+}
+
+/** The part of it that the text is made from. */
+export const boundedHtml = (html: string): string =>
+  html.length <= longestHtml
+    ? html
+    : cutText(html.slice(0, longestWithData).replace(dataUri, ''), longestHtml)
+
+/** What stands in for a text that takes too long to make: the beginning of what `html` says, without its structure. */
+export const roughText = (html: string): string => convert(withoutTags(html.slice(0, 4 * SHORT_HTML)))
+
+/** Counts as the parser does, for which an end tag of an element that is not open ends nothing. */
+function isTooDeep(html: string): boolean {
+  const open: string[] = []
+  for (const [, end, tag = ''] of html.matchAll(tagStart)) {
+    const name = tag.toLowerCase()
+    if (end !== '') endElement(open, name)
+    else if (!withoutContent.has(name)) beginElement(open, name)
+    if (open.length > deepestNesting) return true
+  }
+  return false
+}
+
+function beginElement(open: string[], name: string): void {
+  const ended = Object.hasOwn(endedBy, name) ? endedBy[name] : undefined
+  while (ended?.includes(open.at(-1) ?? '')) open.pop()
+  open.push(name)
+}
+
+function endElement(open: string[], name: string): void {
+  const index = open.lastIndexOf(name)
+  if (index !== -1) open.length = index
+}
+
+/** What is left of it can hold no tag any more, whatever was between quotation marks. */
+function withoutTags(html: string): string {
+  return html.replace(/<[^<>]*>/g, ' ').replaceAll('<', '&lt;')
+}

@@ -1,0 +1,25 @@
+import { setPriority } from 'node:os'
+import { parentPort } from 'node:worker_threads'
+import { type Answer, type Job, perform, type TaskName } from './tasks.ts'
+import { TemplateCache } from './template-cache.ts'
+import { RenderedTooLarge, WorkMeter } from './work-meter.ts'
+
+/** Nice value: requests go first when processors are short. */
+const PRIORITY = 5
+
+// On Linux it is that of a thread, elsewhere it would be that of the process.
+if (process.platform === 'linux') setPriority(PRIORITY)
+
+const templates = new TemplateCache()
+
+parentPort?.on('message', (job: Job<TaskName>) => parentPort?.postMessage(answerTo(job)))
+
+function answerTo({ name, input, allowance }: Job<TaskName>): Answer<TaskName> {
+  const meter = new WorkMeter(allowance)
+  try {
+    return { result: { value: perform(name, JSON.parse(input), { meter, templates }), spent: meter.spent } }
+  } catch (error) {
+    if (error instanceof RenderedTooLarge) return { result: null }
+    throw error
+  }
+}
