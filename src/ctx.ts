@@ -143,6 +143,13 @@ export const forProject = (ctx: Ctx, projectId: string): Ctx =>
     connections: ctx.connections,
   })
 
+/** The same inside its transaction, acting for a project. */
+export const actingFor = (tx: Ctx, projectId: string): Ctx => ({
+  ...tx,
+  actor: systemOf(projectId),
+  atomically: (work) => tx.atomically((inner) => work(actingFor(inner, projectId))),
+})
+
 /** `requested` gathers what is to be asked for after the commit. */
 function bindTo(ctx: Ctx, tx: Prisma.TransactionClient, requested: (() => void)[]): Ctx {
   const bound: Ctx = {

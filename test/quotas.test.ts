@@ -1,7 +1,12 @@
 import * as assert from 'uvu/assert'
+import type { Ctx } from '../src/ctx.ts'
 import { deleteContactFields } from '../src/features/contacts/delete-fields.job.ts'
+import { recordFieldNames } from '../src/features/contacts/field-names.ts'
+import type { JsonObject } from '../src/lib/json.ts'
+import { recordEventName } from '../src/recorded-names.ts'
 import { imported } from './features/contacts/job-support.ts'
 import { formWith } from './features/uploads/upload-support.ts'
+import { MINUTE } from './support/clock.ts'
 import { IMAGES } from './support/images.ts'
 import { assertGraphQLRefused, assertRefused } from './support/refusals.ts'
 import { scenario } from './support/scenario.ts'
@@ -318,6 +323,30 @@ scenario('A quota', start, (test) => {
     assert.is(await countOf(service, 'segments', project), 2, 'nothing is left of it')
     const switchOn = { key: project.secret, body: { trackMembership: true } }
     assertQuota(await service.call('PATCH', `/segments/${id}`, switchOn), one)
+  })
+
+  test('of names costs nothing for those that the process knows', async (service) => {
+    const project = await service.newProject()
+    const ctx = service.ctx(project.id)
+    const statements: string[] = []
+    const counting: Ctx = {
+      ...ctx,
+      sql: (query, values) => {
+        statements.push(query.name)
+        return ctx.sql(query, values)
+      },
+    }
+    const send = async (event: string, data: JsonObject) => {
+      statements.length = 0
+      await recordFieldNames(counting, data)
+      await recordEventName(counting, event, 'event')
+      return [...statements]
+    }
+    assert.equal(await send('seen', { plan: 1 }), ['missing-contact_fields', 'missing-event_names'])
+    assert.equal(await send('seen', { plan: 2 }), [])
+    assert.equal(await send('bought', { plan: 2 }), ['missing-event_names'])
+    service.clock.advance(11 * MINUTE)
+    assert.equal(await send('seen', { plan: 3 }), ['missing-contact_fields', 'missing-event_names'])
   })
 
   test('of custom fields refuses all fields of a request or none', async (service) => {

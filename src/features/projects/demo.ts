@@ -1,5 +1,5 @@
-import { SYSTEM, systemOf } from '../../access.ts'
-import { createCtx, type Services } from '../../ctx.ts'
+import { SYSTEM } from '../../access.ts'
+import { actingFor, createCtx, type Services } from '../../ctx.ts'
 import { statement } from '../../db/sql.ts'
 import { addDomain } from '../domains/domains.ts'
 import { createProject, type ProjectKeys } from './projects.ts'
@@ -18,7 +18,7 @@ export async function createDemo(services: Services): Promise<Demo | null> {
     await ctx.sql(lockDemo)
     if ((await ctx.db.project.count()) > 0) return null
     const { id, public: publicKey, secret } = await createProject(ctx, { name: 'Demo' })
-    await addDomain({ ...ctx, actor: systemOf(id) }, { domain: DEMO_DOMAIN })
+    await addDomain(actingFor(ctx, id), { domain: DEMO_DOMAIN })
     return { keys: { public: publicKey, secret }, domain: DEMO_DOMAIN }
   })
 }

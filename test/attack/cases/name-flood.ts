@@ -1,11 +1,11 @@
 import type { Attack, Target } from '../define-attack.ts'
 
-/** Tracks with new names of events, beside those with new fields. */
-const EVENT_CLIENTS = 24
-const FIELD_CLIENTS = 2
-/** Of one request: 60 of them make 300,000. */
+const CLIENTS = 16
+/** Of one request, about the most that it may set. */
 const FIELDS = 4_500
-const LASTS_MS = 20_000
+/** Requests that each set new fields: 300,000 in all. */
+const FIELD_REQUESTS = 67
+const LASTS_MS = 15_000
 
 type Seen = { asked: number; refused: number }
 
@@ -17,11 +17,11 @@ async function track({ url, unlimited }: Target, body: object, seen: Seen): Prom
   if (response.status === 422) seen.refused += 1
 }
 
-/** So many clients, one request after the other. */
-async function clients(count: number, until: number, request: (n: number) => Promise<void>): Promise<void> {
+/** Clients that make one request after the other, as long as there is another one. */
+async function clients(count: number, isMore: (n: number) => boolean, request: (n: number) => Promise<void>) {
   let n = 0
   const client = async () => {
-    while (performance.now() < until) await request(n++)
+    while (isMore(n)) await request(n++)
   }
   await Promise.all(Array.from({ length: count }, client))
 }
@@ -44,14 +44,17 @@ export const nameFlood: Attack = {
   run: async (target) => {
     const events: Seen = { asked: 0, refused: 0 }
     const fields: Seen = { asked: 0, refused: 0 }
+    await clients(
+      2,
+      (n) => n < FIELD_REQUESTS,
+      (n) => track(target, { email: `${n}@example.org`, event: 'seen', data: fieldsOf(n) }, fields),
+    )
     const until = performance.now() + LASTS_MS
-    const email = 'flood@example.org'
-    await Promise.all([
-      clients(EVENT_CLIENTS, until, (n) => track(target, { email, event: `event ${n}` }, events)),
-      clients(FIELD_CLIENTS, until, (n) =>
-        track(target, { email: `${n}@example.org`, event: 'seen', data: fieldsOf(n) }, fields),
-      ),
-    ])
+    await clients(
+      CLIENTS,
+      () => performance.now() < until,
+      (n) => track(target, { email: 'flood@example.org', event: `event ${n}` }, events),
+    )
     return `${events.asked} event names, ${events.refused} refused; ${fields.asked * FIELDS} fields, those of ${fields.refused} of ${fields.asked} requests refused; ${await listed(target)}`
   },
 }

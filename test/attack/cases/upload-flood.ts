@@ -2,8 +2,8 @@ import { IMAGES } from '../../support/images.ts'
 import type { Attack, Target } from '../define-attack.ts'
 
 const UPLOADS = 200
-/** Just below what one image may have. What comes after the end of a PNG is looked at by nobody. */
-const IMAGE = new Uint8Array(Buffer.concat([IMAGES.png, Buffer.alloc(10 * 1024 * 1024 - 1_024)]))
+/** Together more than the quota. What comes after the end of a PNG is looked at by nobody. */
+const IMAGE = new Uint8Array(Buffer.concat([IMAGES.png, Buffer.alloc(6 * 1024 * 1024)]))
 
 /** The status of the answer; 0 when there was none. */
 async function upload({ url, tenant, signal }: Target): Promise<number> {
@@ -20,8 +20,8 @@ async function upload({ url, tenant, signal }: Target): Promise<number> {
 }
 
 export const uploadFlood: Attack = {
-  name: 'uploads: 200 images of 10 MB at once',
-  before: '2 GB on disk, and as many again with every minute',
+  name: 'uploads: 200 images of 6 MB at once',
+  before: '1.2 GB on disk, and as much again with every minute',
   run: async (target) => {
     const statuses = await Promise.all(Array.from({ length: UPLOADS }, () => upload(target)))
     const counts = Map.groupBy(statuses, (status) => status)
