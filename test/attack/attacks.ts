@@ -5,6 +5,7 @@ import { largeSends, largeWideSends } from './cases/large-sends.ts'
 import { manyConnections } from './cases/many-connections.ts'
 import { nameFlood } from './cases/name-flood.ts'
 import { openApiFlood } from './cases/openapi-flood.ts'
+import { rebinding } from './cases/rebinding.ts'
 import { segmentTree } from './cases/segment-tree.ts'
 import { stalledReaders } from './cases/stalled-readers.ts'
 import { uploadFlood } from './cases/upload-flood.ts'
@@ -26,4 +27,5 @@ export const attacks: readonly Attack[] = [
   deepScopes,
   unmatchedEndTags,
   manyElements,
+  rebinding,
 ]
