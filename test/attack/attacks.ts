@@ -1,3 +1,11 @@
+import {
+  guessedKeys,
+  introspectionAliases,
+  introspectionFlood,
+  longComments,
+  manyDocuments,
+} from './cases/graphql-strangers.ts'
+import { bodiesInLists, fifteenAliases, largeNestedLists } from './cases/graphql-tenant.ts'
 import { largeLists } from './cases/large-lists.ts'
 import { largeSends, largeWideSends } from './cases/large-sends.ts'
 import { manyConnections } from './cases/many-connections.ts'
@@ -13,4 +21,12 @@ export const attacks: readonly Attack[] = [
   largeSends,
   largeWideSends,
   largeLists,
+  longComments,
+  manyDocuments,
+  introspectionAliases,
+  introspectionFlood,
+  guessedKeys,
+  fifteenAliases,
+  largeNestedLists,
+  bodiesInLists,
 ]
