@@ -7,6 +7,7 @@ import { isDatabaseUnavailable, type Sql, sqlState } from './db/sql.ts'
 import { internalError, missingAuth } from './errors.ts'
 import type { Followers } from './followers.ts'
 import type { Prisma, PrismaClient } from './generated/prisma/client.ts'
+import type { Reads } from './graphql/reads.ts'
 import type { Reservation } from './idempotency.ts'
 import type { DnsResolver } from './lib/dns-resolver.ts'
 import type { Pieces } from './pieces.ts'
@@ -72,6 +73,8 @@ export type Ctx = {
   inputIsChecked: boolean
   /** Where the room for a large answer comes from. */
   answerBytes: AnswerBytes
+  /** How a GraphQL request reads; null for everybody else. */
+  reads: Reads | null
   /** Over REST an answer can be made in pieces; null when it is made whole. */
   pieces: Pieces | null
 }
@@ -132,6 +135,7 @@ export function createCtx(
     renderBudget: services.rendering.newBudget(),
     inputIsChecked: false,
     answerBytes: UNLIMITED,
+    reads: null,
     pieces: null,
   }
   return ctx

@@ -99,8 +99,26 @@ scenario('A repeated Idempotency-Key', startService, (test) => {
       status: 200,
     })
     await send('shared-2')
-    assertReused(await track('shared-2'), { key: 'shared-2', request: 'POST /v1/send', status: 200 })
+    assert.is((await track('shared-2')).status, 409)
     assert.equal([await emails(), await events()], [1, 1])
+  })
+
+  test('tells the public key nothing of what the secret key did', async (service) => {
+    const { track, trackByGraphQL, send, events } = await keyed(service)
+    await send('mail')
+    for (const headers of [{}, REPLAY]) {
+      const error = assertRefused(await track('mail', TRACK, headers), 409, 'IDEMPOTENCY_KEY_REUSED')
+      assert.is(error.details, undefined)
+      assert.not.match(JSON.stringify(error), /send/)
+    }
+    const { details } = assertGraphQLRefused(
+      await trackByGraphQL('mail', TRACK, true),
+      409,
+      'IDEMPOTENCY_KEY_REUSED',
+    )
+    assert.is(details, undefined)
+    assert.is(await events(), 0)
+    assertReused(await send('mail'), { key: 'mail', request: 'POST /v1/send', status: 200 })
   })
 
   test('belongs to its project', async (service) => {
@@ -402,6 +420,23 @@ scenario('idempotencyKey in GraphQL', startService, (test) => {
     assertGraphQLRefused(await trackByGraphQL('k'), 409, 'IDEMPOTENCY_KEY_REUSED')
     assertGraphQLRefused(await trackByGraphQL('k', TRACK, true), 500, 'INTERNAL_SERVER_ERROR')
     assertRefused(await track('k', TRACK, REPLAY), 500, 'INTERNAL_SERVER_ERROR')
+  })
+})
+
+const acceptingSecret = () => startService({ TRACK_ACCEPTS_SECRET_KEY: 'true' })
+
+scenario('Tracking with both keys', acceptingSecret, (test) => {
+  test('gives the public key no answer that the secret key got', async (service) => {
+    const { track, project, events } = await keyed(service)
+    const trackAsServer = (headers: Record<string, string>) =>
+      service.call('POST', '/v1/track', { key: project.secret, headers, body: TRACK })
+    assert.is((await trackAsServer({ 'idempotency-key': 'k' })).status, 200)
+    const error = assertRefused(await track('k', TRACK, REPLAY), 409, 'IDEMPOTENCY_KEY_REUSED')
+    assert.is(error.details, undefined)
+    await track('p')
+    const replayed = await trackAsServer({ 'idempotency-key': 'p', ...REPLAY })
+    assert.is(replayed.headers.get('idempotency-replayed'), 'true')
+    assert.is(await events(), 2)
   })
 })
 

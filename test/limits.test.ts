@@ -21,6 +21,13 @@ const limitOf = ({ headers }: Answer) => LIMIT_HEADERS.map((name) => Number(head
 const trackWith = (service: Service, { public: key }: Project) =>
   service.call('POST', '/v1/track', { key, body: TRACK })
 
+const readWith = (service: Service, { id, secret: key }: Project) =>
+  service.call('GET', `/domains/project/${id}`, { key })
+
+/** A query that asks for as many root fields. */
+const fields = (count: number) =>
+  `{ ${Array.from({ length: count }, (_, index) => `a${index}: config { environment }`).join(' ')} }`
+
 const limited = (limit: string) => () => startService({ RATE_LIMIT_PER_MINUTE: limit })
 
 scenario('A limit of 5 requests a minute', limited('5'), (test) => {
@@ -28,15 +35,15 @@ scenario('A limit of 5 requests a minute', limited('5'), (test) => {
     const project = await service.newProject()
     beginWindow(service)
     for (const remaining of [4, 3, 2, 1, 0]) {
-      const answer = await trackWith(service, project)
+      const answer = await readWith(service, project)
       assert.is(answer.status, 200)
       assert.equal(limitOf(answer).slice(0, 2), [5, remaining])
     }
-    for (const { status } of [await trackWith(service, project), await trackWith(service, project)]) {
+    for (const { status } of [await readWith(service, project), await readWith(service, project)]) {
       assert.is(status, 429)
     }
     service.clock.advance(50 * SECOND)
-    const refused = await trackWith(service, project)
+    const refused = await readWith(service, project)
     const error = assertRefused(refused, 429, 'RATE_LIMIT_EXCEEDED')
     const [limit, remaining, reset] = limitOf(refused)
     assert.equal([limit, remaining], [5, 0])
@@ -44,19 +51,19 @@ scenario('A limit of 5 requests a minute', limited('5'), (test) => {
     assert.is(refused.headers.get('retry-after'), String(reset))
     assert.match(error.suggestion, new RegExp(`${reset} seconds`))
     service.clock.advance(Number(refused.headers.get('retry-after')) * SECOND)
-    const next = await trackWith(service, project)
+    const next = await readWith(service, project)
     assert.is(next.status, 200)
     assert.equal(limitOf(next).slice(0, 2), [5, 4])
   })
 
   test('counts every kind of request, over every door, and names the limit in every answer', async (service) => {
     const { call, graphql } = service
-    const { secret: key, public: publicKey } = await service.newProject()
+    const { secret: key } = await service.newProject()
     beginWindow(service)
     const answers = [
       await call('GET', '/domains/project/x', { key }),
       await call('POST', '/v1/send', { key, body: {} }),
-      await call('POST', '/v1/send', { key: publicKey, body: {} }),
+      await call('POST', '/v1/track', { key, body: {} }),
       await call('POST', '/v1/send', { key, body: 'text', headers: { 'content-type': 'text/plain' } }),
       await graphql('{ __typename }', {}, { key }),
     ]
@@ -103,9 +110,9 @@ scenario('A limit of 5 requests a minute', limited('5'), (test) => {
   test('counts each project apart', async (service) => {
     const [one, other] = [await service.newProject(), await service.newProject()]
     beginWindow(service)
-    for (let count = 0; count < 6; count += 1) await trackWith(service, one)
-    assert.is((await trackWith(service, one)).status, 429)
-    const answer = await trackWith(service, other)
+    for (let count = 0; count < 6; count += 1) await readWith(service, one)
+    assert.is((await readWith(service, one)).status, 429)
+    const answer = await readWith(service, other)
     assert.is(answer.status, 200)
     assert.equal(limitOf(answer).slice(0, 2), [5, 4])
   })
@@ -151,13 +158,12 @@ scenario('200 requests at once at a limit of 50', limited('50'), (test) => {
       Array.from({ length: 200 }, (_, index) => {
         if (index % 3 === 0) return graphql('{ __typename }', {}, { key: project.secret })
         if (index % 3 === 1) return call('GET', `/domains/project/${project.id}`, { key: project.secret })
-        return trackWith(service, project)
+        return call('POST', '/v1/track', { key: project.secret, body: TRACK })
       }),
     )
     const statuses = answers.map(({ status }) => status)
-    assert.is(statuses.filter((status) => status === 200).length, 50)
-    assert.is(statuses.filter((status) => status === 429).length, 150)
-    const remaining = answers.filter(({ status }) => status === 200).map((answer) => limitOf(answer)[1])
+    assert.is(statuses.filter((status) => status !== 429).length, 50)
+    const remaining = answers.filter(({ status }) => status !== 429).map((answer) => limitOf(answer)[1])
     assert.equal(
       remaining.toSorted((a = 0, b = 0) => a - b),
       Array.from({ length: 50 }, (_, index) => index),
@@ -167,6 +173,102 @@ scenario('200 requests at once at a limit of 50', limited('50'), (test) => {
       project.id,
     ])
     assert.ok(window && window.used >= 50)
+  })
+})
+
+scenario('The public key', limited('5'), (test) => {
+  test('has four fifths of the limit, and the server the rest', async (service) => {
+    const project = await service.newProject()
+    beginWindow(service)
+    for (const remaining of [3, 2, 1, 0]) {
+      const answer = await trackWith(service, project)
+      assert.is(answer.status, 200)
+      assert.equal(limitOf(answer).slice(0, 2), [4, remaining])
+    }
+    const refused = await trackWith(service, project)
+    assertRefused(refused, 429, 'RATE_LIMIT_EXCEEDED')
+    assert.equal(limitOf(refused).slice(0, 2), [4, 0])
+    assert.ok(refused.headers.get('retry-after'))
+    const server = await readWith(service, project)
+    assert.is(server.status, 200)
+    assert.equal(limitOf(server).slice(0, 2), [5, 0])
+    assert.is((await readWith(service, project)).status, 429)
+    service.clock.advance(MINUTE)
+    assert.equal(limitOf(await trackWith(service, project)).slice(0, 2), [4, 3])
+  })
+
+  test('is counted whatever it asks for', async (service) => {
+    const { public: key } = await service.newProject()
+    beginWindow(service)
+    const asked = [
+      await service.call('POST', '/v1/track', { key, body: {} }),
+      await service.call('POST', '/v1/send', { key, body: {} }),
+      await service.call('GET', '/contacts', { key }),
+      await service.graphql('{', {}, { key }),
+      await service.call('POST', '/v1/track', { key, body: TRACK }),
+    ]
+    assert.equal(
+      asked.map(({ status }) => status),
+      [422, 401, 401, 200, 429],
+    )
+  })
+
+  test('gets no more than the server has left', async (service) => {
+    const project = await service.newProject()
+    beginWindow(service)
+    for (let count = 0; count < 3; count += 1) await readWith(service, project)
+    const answers = [
+      await trackWith(service, project),
+      await trackWith(service, project),
+      await trackWith(service, project),
+    ]
+    assert.equal(
+      answers.map((answer) => [answer.status, limitOf(answer)[1]]),
+      [
+        [200, 1],
+        [200, 0],
+        [429, 0],
+      ],
+    )
+  })
+
+  test('has one request where there is but one', async (service) => {
+    const project = await service.newProject()
+    await service.sql('update projects set rate_limit_per_minute = 1 where id = $1', [project.id])
+    beginWindow(service)
+    assert.is((await trackWith(service, project)).status, 200)
+    assert.is((await trackWith(service, project)).status, 429)
+  })
+})
+
+scenario('A GraphQL request', limited('20'), (test) => {
+  test('counts as many as the root fields that it asks for', async (service) => {
+    const { secret: key } = await service.newProject()
+    beginWindow(service)
+    const left = async (query: string) => limitOf(await service.graphql(query, {}, { key }))[1]
+    assert.is(await left(fields(1)), 19)
+    assert.is(await left(fields(5)), 14)
+    assert.is(await left('{ config { environment } config { environment } __typename a: __typename }'), 13)
+    assert.is(
+      await left(
+        `query { ...F } fragment F on Query { ... { a: config { environment } } b: config { environment } }`,
+      ),
+      11,
+    )
+    assert.is(await left('{ nothing }'), 10)
+  })
+
+  test('is refused whole when it asks for more than is left', async (service) => {
+    const { secret: key } = await service.newProject()
+    beginWindow(service)
+    assert.is((await service.graphql(fields(15), {}, { key })).status, 200)
+    const refused = await service.graphql(fields(15), {}, { key })
+    assert.is(refused.status, 429)
+    assertGraphQLRefused(refused, 429, 'RATE_LIMIT_EXCEEDED')
+    assert.is(refused.body.data, undefined)
+    assert.is(refused.headers.get('retry-after'), refused.headers.get('ratelimit-reset'))
+    assert.equal(limitOf(refused).slice(0, 2), [20, 4])
+    assert.equal(limitOf(await service.graphql(fields(4), {}, { key })).slice(0, 2), [20, 0])
   })
 })
 
@@ -255,6 +357,36 @@ scenario('Processes that share a limit', startLimiters, (test) => {
       await passing(two, id, 10, T + 3, 4),
     ]
     assert.equal(passed, [4, 4, 2, 0])
+  })
+
+  test('leave a fifth of the limit to the server, however often the public key asks', async ({
+    newProcess,
+    newProject,
+    identity,
+    passing,
+  }) => {
+    const id = await newProject()
+    const processes = [newProcess(), newProcess()]
+    let passed = 0
+    for (let round = 0; round < 600; round += 1) {
+      const ask = (process: RateLimiter) =>
+        process.count(identity(id, 1_000), new Date(T), { keyKind: 'public' }).catch(refusalOnly)
+      passed += (await Promise.all(processes.map(ask))).filter(Boolean).length
+    }
+    assert.ok(passed <= 800 && passed >= 784, `${passed} passed`)
+    const server = await passing(newProcess(), id, 1_000, T, 400)
+    assert.is(passed + server <= 1_000 && server >= 200, true, `${server} of the server passed`)
+  })
+
+  test('count what costs more as more, together', async ({ newProcess, newProject, identity }) => {
+    const id = await newProject()
+    const [one, two] = [newProcess(), newProcess()]
+    const remaining = async (process: RateLimiter, cost: number) =>
+      (await process.count(identity(id, 40), new Date(T), { cost }).catch(refusalOnly))?.remaining ?? null
+    assert.is(await remaining(one, 15), 25)
+    assert.is(await remaining(two, 15), 10)
+    assert.is(await remaining(one, 15), null)
+    assert.is(await remaining(one, 3), 7)
   })
 
   test('drop what they hold when the minute ends', async ({ newProcess, newProject, passing }) => {

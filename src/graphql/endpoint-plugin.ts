@@ -10,7 +10,6 @@ import type { GraphQLFieldResolver } from 'graphql'
 import type { Access } from '../access.ts'
 import { type Ctx, projectIdOf } from '../ctx.ts'
 import { toAppError } from '../unexpected.ts'
-import { withRoomFor } from './answer-room.ts'
 import type { RestRoute } from './rest-route.ts'
 import { runEndpoint } from './run-endpoint.ts'
 
@@ -77,22 +76,6 @@ export function endpointOf(
 }
 
 export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
-  readonly #turns = new WeakMap<Ctx, Promise<unknown>>()
-
-  /**
-   * Reads of one request run one after the other, and each takes room for what it has read, by its real size: fifteen of
-   * them cannot have fifteen lists and fifteen connections at the same time.
-   */
-  #readInTurn(ctx: Ctx, read: () => Promise<unknown>): Promise<unknown> {
-    const before = this.#turns.get(ctx) ?? Promise.resolve()
-    const turn = before.then(() => withRoomFor(ctx, read))
-    this.#turns.set(
-      ctx,
-      turn.catch(() => undefined),
-    )
-    return turn
-  }
-
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     if (config.kind !== 'Query' && config.kind !== 'Mutation' && config.kind !== 'Subscription') return config
     const { access, rest, idempotent } = config.pothosOptions as EndpointOptions
@@ -118,7 +101,7 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
       const run = () =>
         runEndpoint(endpoint, args, ctx, info, (checked, bound) => resolver(root, checked, bound, info))
       if (ctx.pieces) return ctx.pieces.resolve(run)
-      return endpoint.writes || ctx.inputIsChecked ? run() : this.#readInTurn(ctx, run)
+      return ctx.reads && !endpoint.writes ? ctx.reads.take(run) : run()
     }
   }
 

@@ -10,6 +10,7 @@ import { type Exchange, reply, replyInParts } from '../http/exchange.ts'
 import type { ServerRoute } from '../http/server.ts'
 import { documentNeedsKey, MAX_OPEN_BODY_BYTES } from './documents.ts'
 import { refusedGraphQL } from './public-error.ts'
+import { Reads } from './reads.ts'
 import type { GraphQL } from './yoga.ts'
 
 /** GET serves GraphiQL (in development) and queries, POST serves operations; both through Yoga. */
@@ -39,6 +40,7 @@ async function handleGraphQL(
     {
       ...createCtx(services, actor, requestId),
       answerBytes: bytes,
+      reads: new Reads(bytes),
       charge: (cost: number) => admission.charge(exchange, actor, cost),
     },
   )

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   type FragmentDefinitionNode,
   GraphQLError,
@@ -11,7 +12,6 @@ import {
   type ValidationRule,
 } from 'graphql'
 import { missingAuth } from '../errors.ts'
-import { hashInput } from '../idempotency.ts'
 import { ByteCache } from '../lib/byte-cache.ts'
 import { type GraphQLPlugin, rootFieldsOf } from './root-fields.ts'
 
@@ -103,5 +103,6 @@ function questionOf({ document, operationName, variableValues }: Question): stri
   const operation = getOperationAST(document, operationName)
   const names = operation?.variableDefinitions?.map(({ variable }) => variable.name.value) ?? []
   const values = names.map((name) => [name, variableValues?.[name]])
-  return hashInput([print(document), operationName, Object.fromEntries(values)]).toString('base64url')
+  const question = JSON.stringify([print(document), operationName, Object.fromEntries(values)])
+  return createHash('sha256').update(question).digest('base64url')
 }

@@ -2,7 +2,6 @@ import DataLoader from 'dataloader'
 import type { Ctx } from '../ctx.ts'
 import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../cursor-page.ts'
 import { isId } from '../lib/ids.ts'
-import { withRoomFor } from './answer-room.ts'
 import type { Countable } from './cursor-page.ts'
 
 /** Which page of whose list is asked for: at most `limit` items with ids below `before`, the greatest first. */
@@ -20,7 +19,7 @@ type Source<Item> = {
 type Arguments = { limit?: number | null | undefined; cursor?: string | null | undefined }
 
 /** What is read at once, in items: contacts and events have up to 64 KB each. */
-const MAX_AT_ONCE = 500
+const MAX_AT_ONCE = 250
 
 /** Parts of a list whose pages are not more together than is read at once. */
 function partsOf(pages: readonly AskedPage[]): AskedPage[][] {
@@ -47,7 +46,10 @@ export function relatedPages<Item extends { id: string }>({ name, read, count }:
   const loadersOf = new WeakMap<Ctx, Loaders<Item>>()
   const readAll = async (ctx: Ctx, pages: readonly AskedPage[]): Promise<Item[][]> => {
     const lists: Item[][] = []
-    for (const part of partsOf(pages)) lists.push(...(await withRoomFor(ctx, () => read(ctx, part))))
+    for (const part of partsOf(pages)) {
+      const readPart = () => read(ctx, part)
+      lists.push(...(await (ctx.reads?.take(readPart) ?? readPart())))
+    }
     return lists
   }
   const open = (ctx: Ctx): Loaders<Item> => {

@@ -1,13 +1,12 @@
 import { costLimitPlugin } from '@escape.tech/graphql-armor-cost-limit'
 import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
 import { maxDepthPlugin } from '@escape.tech/graphql-armor-max-depth'
-import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
 import type { ExecutionResult, GraphQLSchema } from 'graphql'
 import { createYoga, isAsyncIterable, mapAsyncIterator, type YogaServerInstance } from 'graphql-yoga'
 import type { Logger } from 'pino'
 import { logUnexpected } from '../unexpected.ts'
-import { documentCaches, documentSizes } from './documents.ts'
+import { createDocuments } from './documents.ts'
 import { introspection } from './introspection.ts'
 import { isPublic, publicGraphQLError, setOwnStatus } from './public-error.ts'
 import { chargeRootFields, type GraphQLPlugin, type GraphQLRequest } from './root-fields.ts'
@@ -19,6 +18,7 @@ export type GraphQL = YogaServerInstance<GraphQLRequest, object>
 
 /** GraphQL over HTTP: one operation a request, limited in depth, cost, aliases and tokens. */
 export function createGraphQL(schema: GraphQLSchema, development: boolean, log: Logger): GraphQL {
+  const documents = createDocuments(GRAPHQL_LIMITS.tokens)
   return createYoga<GraphQLRequest>({
     schema,
     graphqlEndpoint: '/graphql',
@@ -34,14 +34,13 @@ export function createGraphQL(schema: GraphQLSchema, development: boolean, log: 
     cors: false,
     logging: false,
     maskedErrors: { maskError: publicGraphQLError },
-    parserAndValidationCache: documentCaches(),
+    parserAndValidationCache: documents.caches,
     plugins: [
       useCSRFPrevention({ requestHeaders: ['x-graphql-yoga-csrf', 'authorization'] }),
-      maxTokensPlugin({ n: GRAPHQL_LIMITS.tokens }),
+      documents.plugin,
       maxDepthPlugin({ n: GRAPHQL_LIMITS.depth }),
       maxAliasesPlugin({ n: GRAPHQL_LIMITS.aliases }),
       costLimitPlugin({ maxCost: GRAPHQL_LIMITS.cost }),
-      documentSizes,
       chargeRootFields(),
       introspection(development),
       finishErrors(log),

@@ -9,7 +9,7 @@ Bodies are JSON objects. In a body, fields that are not described are ignored an
 
 Every answer has an \`X-Request-Id\`: the one that the request came with, or a new one.
 
-A project may make a number of requests in a minute, over all endpoints; the \`RateLimit-\` headers say how many are left.`
+A project may make a number of requests in a minute, over all endpoints; the \`RateLimit-\` headers say how many are left. The public key has four fifths of them. In GraphQL each root field counts.`
 
 export const SECURITY_SCHEMES: OpenApiDocument['components']['securitySchemes'] = {
   publicKey: { type: 'http', scheme: 'bearer', description: 'The public key of the project, pk_…' },
@@ -22,7 +22,7 @@ export const IDEMPOTENCY_PARAMETERS: Record<string, Parameter> = {
     in: 'header',
     required: false,
     description:
-      'A name of your choice for this request, unique in the project. A second request with it is refused with 409, so that a repeat after a lost answer does nothing twice. A request that failed with 4xx frees its key.',
+      'A name of your choice for this request, unique in the project. A second request with it is refused with 409, so that a repeat after a lost answer does nothing twice. Make keys that cannot be guessed, such as UUIDs: who has the public key can use up others. A request that failed with 4xx frees its key.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
   },
   IdempotencyReplay: {
@@ -44,7 +44,7 @@ export const HEADERS: Record<string, Header> = {
     schema: { type: 'boolean', const: true },
   },
   RateLimitLimit: count(
-    'How many requests the project may make in a minute. On answers to a valid key, unless there is no limit.',
+    'How many requests the project may make in a minute with this kind of key. On answers to a valid key, unless there is no limit.',
   ),
   RateLimitRemaining: count('How many of them are left.'),
   RateLimitReset: count('Seconds until the count starts again.'),

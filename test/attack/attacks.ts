@@ -1,3 +1,5 @@
+import { guessedKeys, introspectionAliases, introspectionFlood, longComments, manyDocuments } from './cases/graphql-strangers.ts'
+import { bodiesInLists, fifteenAliases, largeNestedLists } from './cases/graphql-tenant.ts'
 import { deepScopes, hostileSends, previewAliases } from './cases/hostile-rendering.ts'
 import { manyElements, unmatchedEndTags } from './cases/hostile-text-part.ts'
 import { largeLists } from './cases/large-lists.ts'
@@ -28,4 +30,12 @@ export const attacks: readonly Attack[] = [
   unmatchedEndTags,
   manyElements,
   rebinding,
+  longComments,
+  manyDocuments,
+  introspectionAliases,
+  introspectionFlood,
+  guessedKeys,
+  fifteenAliases,
+  largeNestedLists,
+  bodiesInLists,
 ]

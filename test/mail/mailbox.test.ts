@@ -25,6 +25,21 @@ async function startFolder() {
 const now = () => new Date('2026-03-04T05:06:07Z')
 
 scenario('The mailbox', startFolder, (test) => {
+  test('lists messages up to 16 MB together, or one', async ({ directory }) => {
+    const mailbox = createMailboxMailer({ directory: directory(), now })
+    const send = async (size: number) => {
+      const emailId = v7()
+      await mailbox.send(mailWith({ emailId, html: 'x'.repeat(size), text: 'x' }))
+      return emailId
+    }
+    const ids = [await send(6_000_000), await send(6_000_000), await send(6_000_000)]
+    const listed = async () => (await mailbox.list({ limit: 10 })).map(({ id }) => id)
+    assert.equal(await listed(), [ids[2], ids[1]])
+    const large = await send(20_000_000)
+    const lists = await Promise.all([listed(), listed(), listed()])
+    assert.equal(lists, [[large], [large], [large]])
+  })
+
   test('shows a message as it was sent, and the bytes that would have gone out', async ({ directory }) => {
     const mailbox = createMailboxMailer({ directory: directory(), now })
     const emailId = v7()

@@ -58,7 +58,9 @@ builder.mutationField('sendEmail', (t) =>
     idempotent: true,
     args: {
       input: t.arg({ type: SendEmailInput, required: true }),
-      idempotencyKey: t.arg.string({ description: '1 to 255 printable ASCII characters.' }),
+      idempotencyKey: t.arg.string({
+        description: '1 to 255 printable ASCII characters that nobody can guess.',
+      }),
       idempotencyReplay: t.arg.boolean({ description: 'Answer a repeat with the first answer.' }),
     },
     resolve: (_root, { input }, ctx) => sendEmail(ctx, input),

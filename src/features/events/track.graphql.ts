@@ -24,7 +24,9 @@ builder.mutationField('trackEvent', (t) =>
     idempotent: true,
     args: {
       input: t.arg({ type: TrackEventInput, required: true }),
-      idempotencyKey: t.arg.string({ description: '1 to 255 printable ASCII characters; see Idempotency.' }),
+      idempotencyKey: t.arg.string({
+        description: '1 to 255 printable ASCII characters that nobody can guess.',
+      }),
       idempotencyReplay: t.arg.boolean({ description: 'Answer a repeat with the first answer.' }),
     },
     resolve: (_root, { input }, ctx) => trackEvent(ctx, input),

@@ -10,20 +10,26 @@ const PROGRESS = `subscription ($id: ID!) {
 }`
 
 /** Reads a stream of server-sent events; `next` waits for one, null is the end. */
-async function follow(service: Service, key: string, id: string, query = PROGRESS) {
+async function follow(
+  service: Service,
+  key: string | null,
+  id: string,
+  { query = PROGRESS, accept = 'text/event-stream' } = {},
+) {
   const leave = new AbortController()
   const response = await fetch(`${service.url}/graphql`, {
     method: 'POST',
     headers: {
-      accept: 'text/event-stream',
+      accept,
       'content-type': 'application/json',
-      authorization: `Bearer ${key}`,
+      ...(key !== null && { authorization: `Bearer ${key}` }),
     },
     body: JSON.stringify({ query, variables: { id } }),
     signal: AbortSignal.any([leave.signal, AbortSignal.timeout(20_000)]),
   })
   const events = eventsOf(response)
   return {
+    response,
     type: response.headers.get('content-type'),
     leave: () => leave.abort(),
     next: async (): Promise<Body> => (await events.next()).value ?? null,
@@ -92,17 +98,40 @@ scenario('Following a job over server-sent events', start, (test) => {
     assert.is(await stream.next(), null)
   })
 
-  test('refuses other projects, other kinds of jobs and public keys', async (service) => {
+  test('refuses other projects, other kinds of jobs and public keys, with the status of the reason', async (service) => {
     const id = await newJob(service)
     const other = await service.newProject()
-    const codeOf = async (key: string, query = PROGRESS) => {
-      const stream = await follow(service, key, id, query)
-      return (await stream.next()).errors[0].extensions.code
-    }
-    assert.is(await codeOf(other.secret), 'RESOURCE_NOT_FOUND')
-    assert.is(await codeOf(service.project.public), 'INVALID_API_KEY')
     const asImport = 'subscription ($id: ID!) { importProgress(jobId: $id) { id } }'
-    assert.is(await codeOf(service.project.secret, asImport), 'RESOURCE_NOT_FOUND')
+    for (const [key, query, status, code] of [
+      [other.secret, PROGRESS, 404, 'RESOURCE_NOT_FOUND'],
+      [service.project.public, PROGRESS, 401, 'INVALID_API_KEY'],
+      [null, PROGRESS, 401, 'MISSING_AUTH'],
+      [service.project.secret, asImport, 404, 'RESOURCE_NOT_FOUND'],
+      [service.project.secret, 'subscription { nothing }', 400, 'BAD_REQUEST'],
+      [`sk_${'0'.repeat(64)}`, PROGRESS, 401, 'INVALID_API_KEY'],
+    ] as const) {
+      for (const accept of ['text/event-stream', '*/*']) {
+        if (accept === '*/*' && code === 'BAD_REQUEST') continue
+        const { response } = await follow(service, key, id, { query, accept })
+        const requestId = response.headers.get('x-request-id')
+        const text = await response.text()
+        assert.is(response.status, status, text)
+        const { errors } = JSON.parse(/^(?:data: )?({.*})$/m.exec(text)?.[1] ?? '')
+        assert.is(errors[0].extensions.code, code)
+        assert.is(errors[0].extensions.statusCode, status)
+        assert.ok(requestId)
+        assert.is(errors[0].extensions.requestId, requestId)
+      }
+    }
+  })
+
+  test('is not for clients that take no events, and counts none of them', async (service) => {
+    const id = await newJob(service)
+    for (let count = 0; count < 25; count += 1) {
+      const { response } = await follow(service, service.project.secret, id, { accept: 'image/png' })
+      assert.is(response.status, 400)
+      assert.match(await response.text(), /server-sent events/)
+    }
   })
 
   test('ends with an error when the key is rotated', async (service) => {
@@ -113,7 +142,9 @@ scenario('Following a job over server-sent events', start, (test) => {
     assert.is((await stream.next()).data.bulkProgress.state, 'waiting')
     const hash = createHash('sha256').update('another').digest()
     await service.sql('update projects set secret_hash = $2 where id = $1', [projectId, hash])
-    assert.is((await stream.next()).errors[0].extensions.code, 'INVALID_API_KEY')
+    const { code, requestId } = (await stream.next()).errors[0].extensions
+    assert.is(code, 'INVALID_API_KEY')
+    assert.is(requestId, stream.response.headers.get('x-request-id'))
     assert.is(await stream.next(), null)
   })
 
@@ -132,8 +163,10 @@ scenario('Following a job over server-sent events', start, (test) => {
     const id = await newJob({ ...service, project })
     const streams = await Promise.all(Array.from({ length: 20 }, () => follow(service, project.secret, id)))
     for (const stream of streams) await stream.next()
-    const refused = await follow(service, project.secret, id)
-    assert.is((await refused.next()).errors[0].extensions.code, 'SERVICE_UNAVAILABLE')
+    const { response: refused } = await follow(service, project.secret, id)
+    assert.is(refused.status, 503)
+    assert.ok(refused.headers.get('retry-after'))
+    assert.match(await refused.text(), /This project has 20 subscriptions open/)
     const others = await follow(service, other.secret, await newJob({ ...service, project: other }))
     assert.is((await others.next()).data.bulkProgress.state, 'waiting')
     await advance(service, id, 'completed', 100)

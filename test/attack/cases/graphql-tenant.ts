@@ -1,0 +1,67 @@
+import type { Attack, Target } from '../define-attack.ts'
+import { fifteen, hammerGraphQL } from './hammer.ts'
+
+const LASTING_MS = 15_000
+
+async function post({ url }: Target, key: string, path: string, body: object): Promise<void> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const answer = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+  if (answer.status >= 300) throw new Error(`${path} was refused: ${await answer.text()}`)
+  await answer.arrayBuffer()
+}
+
+export const fifteenAliases: Attack = {
+  name: 'graphql: fifteen audience previews a request, by a tenant under the usual limit',
+  before: '15,000 previews a minute',
+  run: (target) => {
+    const preview = 'previewAudience(input: { all: true }) { matching sample { id data } }'
+    const body = (index: number) => JSON.stringify({ query: fifteen(preview, index) })
+    return hammerGraphQL(target, { atOnce: 8, lastingMs: LASTING_MS, key: target.tenant.secret, body })
+  },
+}
+
+const CONTACTS = 100
+const EVENTS_EACH = 5
+const DATA = { text: 'x'.repeat(60_000) }
+
+/** 100 contacts of 60 KB with events of 60 KB each. */
+async function fill(target: Target): Promise<void> {
+  const { secret: key } = target.unlimited
+  const each = async (index: number) => {
+    const email = `large-${index}@example.org`
+    for (let event = 0; event < EVENTS_EACH; event += 1) {
+      await post(target, key, '/events/track', { email, event: 'large', data: DATA })
+    }
+  }
+  for (let index = 0; index < CONTACTS; index += 10) {
+    await Promise.all(Array.from({ length: 10 }, (_, offset) => each(index + offset)))
+  }
+}
+
+export const largeNestedLists: Attack = {
+  name: 'graphql: contacts of 60 KB with their events, fifteen times a request, eight requests at once',
+  before: 'ended with an exhausted heap',
+  run: async (target) => {
+    await fill(target)
+    const contacts = 'contacts(limit: 100) { data { data events(limit: 100) { data { data } } } }'
+    const body = (index: number) => JSON.stringify({ query: fifteen(contacts, index) })
+    return hammerGraphQL(target, { atOnce: 8, lastingMs: LASTING_MS, key: target.unlimited.secret, body })
+  },
+}
+
+const MESSAGES = 24
+const MESSAGE_BYTES = 5 * 1024 * 1024
+
+export const bodiesInLists: Attack = {
+  name: `graphql: the bodies of ${MESSAGES} messages of 5 MB in one list, four times at once`,
+  before: '20 of 30 MB: 6.7 GB, then a 500',
+  run: async (target) => {
+    const { secret: key, domain } = target.unlimited
+    const body = 'x'.repeat(MESSAGE_BYTES)
+    const message = { to: 'bodies@example.org', from: `large@${domain}`, subject: 'Large', body }
+    for (let index = 0; index < MESSAGES; index += 1) await post(target, key, '/v1/send', message)
+    const query = '{ contact(email: "bodies@example.org") { emails(limit: 100) { data { body } } } }'
+    const ask = () => JSON.stringify({ query })
+    return hammerGraphQL(target, { atOnce: 4, lastingMs: 10_000, key, body: ask })
+  },
+}
