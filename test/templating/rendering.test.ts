@@ -74,14 +74,14 @@ scenario(
     })
 
     test('leaves nothing for others when one task comes to too much', async (rendering) => {
-    const budget = rendering.newBudget()
-    const render = (items: number) =>
-      rendering.run('message', { ...LOOP, variables: loop(items) }, { owner: 'a', budget })
-    assert.instance(await error(render(1_000_000)), RenderedTooLarge)
-    assert.instance(await error(render(1)), RenderedTooLarge)
-  })
+      const budget = rendering.newBudget()
+      const render = (items: number) =>
+        rendering.run('message', { ...LOOP, variables: loop(items) }, { owner: 'a', budget })
+      assert.instance(await error(render(1_000_000)), RenderedTooLarge)
+      assert.instance(await error(render(1)), RenderedTooLarge)
+    })
 
-  test('shares a budget between what is asked for at once', async (rendering) => {
+    test('shares a budget between what is asked for at once', async (rendering) => {
       const budget = rendering.newBudget()
       const input = { ...LOOP, variables: loop(30_000) }
       const all = await Promise.allSettled(
