@@ -12,3 +12,13 @@ export class Pauses {
     this.#since = performance.now()
   }
 }
+
+/** For steps that hold the event loop for a while each: no two of them begin in the same turn of it. */
+export class SingleFile {
+  #last: Promise<void> = Promise.resolve()
+
+  next(): Promise<void> {
+    this.#last = this.#last.then(() => nextTurn())
+    return this.#last
+  }
+}

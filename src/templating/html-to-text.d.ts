@@ -13,7 +13,7 @@ declare module 'html-to-text' {
   ) => void
   interface ConversionOptions {
     wordwrap: number
-    limits: { maxDepth: number }
+    limits: { maxDepth: number; ellipsis: string }
     formatters: Record<string, Formatter>
     selectors: { selector: string; format?: string; options?: Record<string, string | number | boolean> }[]
   }

@@ -11,8 +11,9 @@ export class RenderingBusy extends Error {
 const THREADS = 2
 const MAX_WAITING = { perOwner: 50, all: 500 }
 /** Milliseconds for one task, the start of its thread included. */
-const TASK_MS = 3_000
-const MEMORY_MB = 256
+const TASK_MS = 10_000
+/** A small young generation costs no time here, and spares 140 MB. */
+const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 }
 
 /**
  * Threads beside the one that serves requests, started when they are needed first. Owners take turns, each with one
@@ -88,7 +89,7 @@ export class RenderThreads {
   #start(): Worker {
     const thread = new Worker(new URL('./thread.ts', import.meta.url), {
       env: {},
-      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+      resourceLimits: MEMORY,
     })
     this.#running.add(thread)
     thread.once('exit', () => this.#running.delete(thread))

@@ -7,8 +7,17 @@ import type { TemplateCache } from './template-cache.ts'
 import type { Token } from './template-parser.ts'
 import type { WorkMeter } from './work-meter.ts'
 
-/** Nanoseconds. `character` is one that is looked at, `replaced` one that replacing adds to a text. */
-const COST = { lookup: 150, scope: 50, segment: 50, pass: 150, value: 50, character: 1, replaced: 15 }
+/** Nanoseconds. `node` is a value inside of one that is shown as JSON, `character` is one that is looked at, `replaced` one that replacing adds to a text. */
+const COST = {
+  lookup: 150,
+  scope: 50,
+  segment: 50,
+  pass: 150,
+  value: 50,
+  node: 300,
+  character: 1,
+  replaced: 15,
+}
 /** Of a subject, which is looked through for line breaks. */
 const SUBJECT_CHARACTER = 50
 /** Long texts are replaced in pieces, so that one that costs too much is given up in the middle. */
@@ -113,7 +122,7 @@ class MessageWriter extends Mustache.Writer {
 const jsonOf = (value: object, meter: WorkMeter): string =>
   JSON.stringify(value, (key, inner: unknown) => {
     const length = key.length + (typeof inner === 'string' ? inner.length : 0)
-    meter.spend(COST.value + length * COST.character)
+    meter.spend(COST.node + length * COST.character)
     return inner
   })
 

@@ -38,10 +38,13 @@ const dataUri = /data:[^"'()\s>]{256,}/g
 const oneLineEach = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6']
 
+/** Where the conversion leaves out what is nested too deep: a character that no text has (Unicode, 23.7). */
+const cutOff = '\ufdd0'
+
 const convert = compile({
   // Lines that stay below 77 characters travel as they are, without a transfer encoding.
   wordwrap: 76,
-  limits: { maxDepth: 100 },
+  limits: { maxDepth: deepestNesting, ellipsis: cutOff },
   formatters: {
     cell(element, walk, builder) {
       walk(element.children, builder)
@@ -66,8 +69,8 @@ export const SHORT_HTML = 4_096
 /** Plain text that says what `html` says: links as `text [url]`, no images, lines of at most 76 characters. */
 export function textFromHtml(html: string): string {
   const bounded = boundedHtml(html)
-  const text = convert(isTooDeep(bounded) ? withoutTags(bounded) : withLineBreaks(bounded))
-  return cutText(text, longestText)
+  const text = isTooDeep(bounded) ? cutOff : convert(withLineBreaks(bounded))
+  return cutText(text.includes(cutOff) ? convert(withoutTags(bounded)) : text, longestText)
 }
 
 /** The part of it that the text is made from. */
@@ -79,7 +82,10 @@ export const boundedHtml = (html: string): string =>
 /** What stands in for a text that takes too long to make: the beginning of what `html` says, without its structure. */
 export const roughText = (html: string): string => convert(withoutTags(html.slice(0, 4 * SHORT_HTML)))
 
-/** Counts as the parser does, for which an end tag of an element that is not open ends nothing. */
+/**
+ * Counts much as the parser does, for which an end tag of an element that is not open ends nothing. Markup that is made
+ * to be miscounted, with tags in comments and the like, comes to some thousand levels at most.
+ */
 function isTooDeep(html: string): boolean {
   const open: string[] = []
   for (const [, end, tag = ''] of html.matchAll(tagStart)) {

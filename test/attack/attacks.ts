@@ -1,4 +1,10 @@
-import { guessedKeys, introspectionAliases, introspectionFlood, longComments, manyDocuments } from './cases/graphql-strangers.ts'
+import {
+  guessedKeys,
+  introspectionAliases,
+  introspectionFlood,
+  longComments,
+  manyDocuments,
+} from './cases/graphql-strangers.ts'
 import { bodiesInLists, fifteenAliases, largeNestedLists } from './cases/graphql-tenant.ts'
 import { deepScopes, hostileSends, previewAliases } from './cases/hostile-rendering.ts'
 import { manyElements, unmatchedEndTags } from './cases/hostile-text-part.ts'

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { jsonObject } from '../../lib/fields.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
 
@@ -60,6 +61,13 @@ export function readData(data: JsonObject | undefined): DataChange {
   // fromEntries defines own properties, so that a key such as "__proto__" is a key like any other.
   return { set: Object.fromEntries(set), unset, values: Object.fromEntries(values) }
 }
+
+/** Whether the contact's data becomes any different; looks at nothing but what the change names. */
+export const changesData = (current: JsonObject, { set, unset }: DataChange): boolean =>
+  unset.some((key) => Object.hasOwn(current, key)) ||
+  Object.entries(set).some(
+    ([key, value]) => !Object.hasOwn(current, key) || !isDeepStrictEqual(current[key], value),
+  )
 
 /** The contact's data after the change, as the database will merge it. */
 export function mergeData(current: JsonObject, change: DataChange): JsonObject {

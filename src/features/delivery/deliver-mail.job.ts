@@ -1,4 +1,5 @@
 import type { Ctx, Services } from '../../ctx.ts'
+import { SingleFile } from '../../lib/pauses.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import type { Metrics } from '../../metrics.ts'
@@ -27,6 +28,9 @@ const MAX_BYTES = 64 * 1024 * 1024
 /** Messages up to this much together are read in one statement. */
 const READ_BYTES = 1024 * 1024
 
+/** Writing a message of this many bytes takes milliseconds. */
+const LARGE_BYTES = 32 * 1024
+
 /** Until mail is tried again that could not be read. */
 const UNREADABLE_MS = 5_000
 
@@ -46,6 +50,7 @@ export function deliverMail(
     handOver: new HandOver(services, mailer, metrics, watch),
     settler: new Settler(services),
     texts: new TextParts(services.rendering),
+    large: new SingleFile(),
     turns: new TakeTurns(services, mailer.concurrency),
     connections: new Slots(mailer.concurrency, { perOwner: mostOf(mailer.concurrency) }),
     bytes: new Slots(MAX_BYTES, { perOwner: mostOf(MAX_BYTES) }),
@@ -82,6 +87,7 @@ type Parts = {
   handOver: HandOver
   settler: Settler
   texts: TextParts
+  large: SingleFile
   turns: TakeTurns
   connections: Slots
   bytes: Slots
@@ -151,7 +157,7 @@ async function readAll(ctx: Ctx, emails: TakenEmail[]) {
 }
 
 async function outcomeFor(
-  { connections, handOver, texts }: Parts,
+  { connections, handOver, texts, large }: Parts,
   turn: Turn,
   taken: TakenEmail,
   read: Awaited<ReturnType<typeof readAll>> | 'turn ended',
@@ -168,6 +174,7 @@ async function outcomeFor(
   try {
     // Another worker may have been given the turn, or the process stops: then it is not handed over here.
     const isHeld = () => turn.isHeld() && !turn.signal.aborted
+    if (taken.size > LARGE_BYTES) await large.next()
     if (!isHeld()) return { outcome: givenBack(null), handOverMs: null }
     const began = performance.now()
     const outcome = await handOver.deliver(taken, email, text, isHeld)

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { refusalOf } from '../../access.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import {
@@ -13,7 +12,7 @@ import { newId } from '../../lib/ids.ts'
 import { Pauses } from '../../lib/pauses.ts'
 import { mayReceive } from '../../messages/may-receive.rules.ts'
 import { PRIORITIES } from '../../queue/define-work.ts'
-import { type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
+import { changesData, type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
 import { recordFieldNames } from '../contacts/field-names.ts'
 import { mailDelivery } from '../delivery/mail-delivery.ts'
 import { keepsMail } from '../domains/sender.ts'
@@ -93,8 +92,7 @@ function contactNeedOf(input: SendInput, change: DataChange, { contacts }: SendC
   if (contacts.length === 0 && input.to.length === 1) return 'insert'
   if (contacts.length < input.to.length) return 'merge'
   const isUnchanged = contacts.every(
-    ({ subscribed, data }) =>
-      (input.subscribed ?? subscribed) === subscribed && isDeepStrictEqual(mergeData(data, change), data),
+    ({ subscribed, data }) => (input.subscribed ?? subscribed) === subscribed && !changesData(data, change),
   )
   return isUnchanged ? 'nothing' : 'merge'
 }

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
 import { statement } from '../../../src/db/sql.ts'
-import { mergeData, readData } from '../../../src/features/contacts/contact-data.rules.ts'
+import { changesData, mergeData, readData } from '../../../src/features/contacts/contact-data.rules.ts'
 import { upsertContactCtes } from '../../../src/features/contacts/upsert-contact.sql.ts'
 import type { JsonObject } from '../../../src/lib/json.ts'
 import { scenario } from '../../support/scenario.ts'
@@ -72,6 +72,19 @@ scenario(
         }),
         { numRuns: 200 },
       )
+    })
+
+    test('changes when merging it makes it different, and only then', () => {
+      const seen = { changed: 0, same: 0 }
+      const agrees = (before: JsonObject, next: JsonObject, keeps: boolean) => {
+        const current = mergeData({}, readData(before))
+        const change = readData(keeps ? { ...next, ...current } : next)
+        const changed = !isDeepStrictEqual(mergeData(current, change), current)
+        seen[changed ? 'changed' : 'same'] += 1
+        assert.is(changesData(current, change), changed, JSON.stringify({ current, change }))
+      }
+      fc.assert(fc.property(input, input, fc.boolean(), agrees), { numRuns: 2_000 })
+      assert.ok(seen.changed > 100 && seen.same > 100)
     })
   },
 )

@@ -215,6 +215,29 @@ scenario('previewTemplate', start, (test) => {
     assertGraphQLRefused(await preview(service, { subject: 'x', body, data }), 413, 'PAYLOAD_TOO_LARGE')
   })
 
+  test('shares what rendering may cost between all previews of a request', async (service) => {
+    const input = {
+      subject: 'x',
+      type: 'TRANSACTIONAL',
+      body: '{{#a}}{{.}}{{/a}}',
+      data: { a: Array.from({ length: 60_000 }, () => 1) },
+    }
+    assert.is((await previewed(service, input)).html.length, 60_000)
+    const fields = Array.from(
+      { length: 15 },
+      (_, index) => `a${index}: previewTemplate(input: $input) { html }`,
+    )
+    const query = `query ($input: PreviewTemplateInput!) { ${fields.join(' ')} }`
+    const answer = await service.graphql(query, { input }, { key: service.project.secret })
+    assertGraphQLRefused(answer, 413, 'PAYLOAD_TOO_LARGE')
+  })
+
+  test('shows the same text part of a long body as of a short one', async (service) => {
+    const row = '<p>Tea <b>and</b> cake</p>'
+    const { text } = await plain(service, row.repeat(1_000))
+    assert.is(text, Array.from({ length: 1_000 }, () => 'Tea and cake').join('\n\n'))
+  })
+
   test('does not find a template or a contact that is not there', async (service) => {
     const other = await service.newProject()
     for (const templateId of [await templateOf(service, {}, other), randomUUID()]) {
