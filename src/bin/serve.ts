@@ -1,5 +1,6 @@
 import { type App, startApp } from '../app.ts'
-import { ConfigurationError, hostInUrl, loadConfig } from '../config.ts'
+import { hostInUrl, loadConfig } from '../config.ts'
+import { ConfigurationError } from '../environment.ts'
 import { createDemo, type Demo } from '../features/projects/demo.ts'
 import { createLog } from '../log.ts'
 
