@@ -1,9 +1,9 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { Resolver } from 'node:dns/promises'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { promisify } from 'node:util'
+import { createInterface } from 'node:readline'
 import * as assert from 'uvu/assert'
 import { loadConfig } from '../src/config.ts'
 import { ConfigurationError } from '../src/environment.ts'
@@ -47,15 +47,35 @@ function problemsOf(load: () => unknown): string[] {
   throw new Error('the configuration was taken')
 }
 
-const SECRET_TELLER = `
-  const { loadConfig } = await import(process.argv[1])
-  process.stdout.write(loadConfig({ DATA_DIR: process.argv[2] }).encryptionSecret)`
+const PLACES = 20
 
-/** The secret that a process of its own gets. */
-async function secretOfProcess(directory: string): Promise<string> {
+/** Says when it is ready, and starts in one folder after the other at the times that it is then told to. */
+const STARTER = `
+  const [config, directory, places] = process.argv.slice(1)
+  const { loadConfig } = await import(config)
+  process.stdin.once('data', (startAt) => {
+    const secrets = Array.from({ length: Number(places) }, (_, place) => {
+      while (Date.now() < Number(startAt) + 20 * place);
+      return loadConfig({ DATA_DIR: directory + '/' + place }).encryptionSecret
+    })
+    console.log(JSON.stringify(secrets))
+    process.exit()
+  })
+  console.log('ready')`
+
+/** Another process that starts the service for the first time in many folders, when all the others do. */
+function startStarter(directory: string) {
   const config = new URL('../src/config.ts', import.meta.url).href
-  const args = ['--input-type=module', '--eval', SECRET_TELLER, config, directory]
-  return (await promisify(execFile)(process.execPath, args)).stdout
+  const args = ['--input-type=module', '--eval', STARTER, config, directory, String(PLACES)]
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  return {
+    ready: async () => assert.is((await lines.next()).value, 'ready'),
+    startAt: async (time: number): Promise<string[]> => {
+      child.stdin.write(String(time))
+      return JSON.parse((await lines.next()).value ?? 'null')
+    },
+  }
 }
 
 const namesOf = (problems: string[]) => problems.map((line) => line.split(':')[0]).toSorted()
@@ -307,11 +327,16 @@ scenario('The configuration', startDirectory, (test) => {
   })
 
   test('has one secret for all processes that start at the same moment', async ({ directory }) => {
-    const place = path.join(directory, 'shared')
-    const told = await Promise.all(Array.from({ length: 8 }, () => secretOfProcess(place)))
-    assert.match(told[0] ?? '', /^[0-9a-f]{64}$/)
-    assert.is(new Set(told).size, 1)
-    assert.equal(readdirSync(place), ['secret'])
+    const starters = Array.from({ length: 3 }, () => startStarter(directory))
+    await Promise.all(starters.map(({ ready }) => ready()))
+    const startAt = Date.now() + 50
+    const [secrets = [], ...others] = await Promise.all(starters.map((one) => one.startAt(startAt)))
+    assert.is(new Set(secrets).size, PLACES)
+    for (const told of others) assert.equal(told, secrets)
+    for (const [place, secret] of secrets.entries()) {
+      assert.match(secret, /^[0-9a-f]{64}$/)
+      assert.equal(readdirSync(path.join(directory, String(place))), ['secret'])
+    }
   })
 
   test('takes tls=optional in SMTP_URL, and nothing else for tls', ({ load }) => {

@@ -49,6 +49,8 @@ function makeSecret(file: string): void {
 
 /** Makes the name last: a power cut could take it back after it has been used. */
 function syncFolder(folder: string): void {
+  // Windows opens no folders, and keeps names by itself.
+  if (process.platform === 'win32') return
   const handle = openSync(folder, 'r')
   try {
     fsyncSync(handle)
