@@ -8,7 +8,7 @@ const UNCOUNTED = 64 * 1024
 const WAIT_MS = 10_000
 
 /** What the bodies and the answers of all requests of a process may take up. */
-export type Budgets = { bodies: ByteBudget; anonymousBodies: ByteBudget; answers: ByteBudget }
+export type Budgets = Record<'bodies' | 'anonymousBodies' | 'answers' | 'answerParts', ByteBudget>
 
 /**
  * Parsed and worked on, a body takes up to six times its bytes, and an answer up to five times; together they leave a
@@ -30,6 +30,12 @@ export const createBudgets = (): Budgets => ({
   answers: new ByteBudget({
     total: 48 * MEGABYTE,
     perOwner: 24 * MEGABYTE,
+    waitMs: WAIT_MS,
+    refusal: tooManyAnswers,
+  }),
+  answerParts: new ByteBudget({
+    total: 16 * MEGABYTE,
+    perOwner: 4 * MEGABYTE,
     waitMs: WAIT_MS,
     refusal: tooManyAnswers,
   }),
@@ -88,7 +94,7 @@ export class RequestBytes {
 
   /** Takes room for a part of an answer that is written in parts; each is given back when it is written. */
   takePart(bytes: number): Promise<GiveBack> {
-    return this.#budgets.answers.take(bytes, this.#owner ?? '')
+    return this.#budgets.answerParts.take(bytes, this.#owner ?? '')
   }
 
   giveBack(): void {

@@ -22,13 +22,17 @@ export function listOf(result: unknown): unknown[] {
  * the client has taken the one before. Returns when the first piece has been read, so that until then the request can be
  * refused.
  */
-export async function textInPieces(...given: Parameters<typeof partsOf>): Promise<AsyncIterable<string>> {
+export async function textInPieces(
+  ...given: Parameters<typeof partsOf>
+): Promise<AsyncIterable<string | Buffer>> {
   const parts = partsOf(...given)
   const first = await parts.next()
   return first.done ? parts : continued(first.value, parts)
 }
 
-async function* continued(first: string, parts: AsyncGenerator<string>): AsyncGenerator<string> {
+type Parts = AsyncGenerator<string | Buffer>
+
+async function* continued(first: string | Buffer, parts: Parts): Parts {
   yield first
   yield* parts
 }
@@ -38,22 +42,24 @@ async function* partsOf(
   list: unknown[],
   pieces: readonly Piece[],
   { takeRoom, complete }: Work,
-): AsyncGenerator<string> {
+): Parts {
   const mark = randomUUID()
   const text = JSON.stringify(body, (_key, value) => (value === list ? mark : value))
   const [before = '', after = ''] = text.split(`"${mark}"`)
-  let separator = `${before}[`
+  let lead = `${before}[`
   for (const { bytes, read } of pieces) {
     const giveBack = await takeRoom(bytes)
     try {
-      for (const item of await complete(await read())) {
-        yield `${separator}${JSON.stringify(item)}`
-        separator = ','
-      }
+      const items = await complete(await read())
+      if (items.length === 0) continue
+      yield lead
+      lead = ','
+      // Without the brackets. As bytes it is not copied on its way.
+      yield Buffer.from(JSON.stringify(items)).subarray(1, -1)
     } finally {
       giveBack()
     }
   }
   // Without any records the beginning has not been sent.
-  yield `${separator === ',' ? '' : separator}]${after}`
+  yield `${lead === ',' ? '' : lead}]${after}`
 }

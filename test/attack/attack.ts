@@ -78,7 +78,8 @@ async function runAttack({ env, projects }: World, attack: Attack): Promise<bool
     const { tenant, unlimited } = projects
     const signal = AbortSignal.timeout(ATTACK_MS)
     const port = Number(env.PORT)
-    const target = { url: service.url, host: '127.0.0.1', port, tenant, unlimited, signal }
+    const databaseUrl = env.DATABASE_URL
+    const target = { url: service.url, host: '127.0.0.1', port, databaseUrl, tenant, unlimited, signal }
     const seen = await attack.run(target)
     await pause(SETTLE_MS)
     const observed = await stopWatching()

@@ -5,6 +5,8 @@ export type Target = {
   url: string
   host: string
   port: number
+  /** For what an attacker has prepared over a long time. */
+  databaseUrl: string
   /** The hostile tenant, under the limits that are the default. */
   tenant: Project
   /** The same without a limit of requests, for cases about something else. */

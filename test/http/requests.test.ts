@@ -1,11 +1,9 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
 import * as assert from 'uvu/assert'
 import { readBody } from '../../src/http/body.ts'
 import { replyJson } from '../../src/http/exchange.ts'
-import { createHttpServer, type ServerRoute, serveRoutes } from '../../src/http/server.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { capturedLog } from '../support/captured-log.ts'
+import type { ServerRoute } from '../../src/http/server.ts'
+import { startBareServer } from '../support/bare-server.ts'
 import { openRaw, type RawAnswer } from '../support/raw-http.ts'
 import { assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
@@ -302,34 +300,11 @@ const ROUTES: ServerRoute[] = [
 ]
 
 /** The server alone, with a patience that a test can wait for. */
-async function startImpatient() {
-  const captured = capturedLog()
-  const server: Server = createHttpServer({
-    headersTimeout: 150,
-    requestTimeout: 300,
-    connectionsCheckingInterval: 50,
-  })
-  const now = () => new Date()
-  serveRoutes(server, {
-    routes: ROUTES,
-    dashboardUrl: null,
-    log: captured.log,
-    metrics: createMetrics(),
-    now,
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
-  return {
-    url: `http://127.0.0.1:${port}`,
-    captured,
-    stop: async () => {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
-}
+const startImpatient = () =>
+  startBareServer(
+    { routes: ROUTES },
+    { headersTimeout: 150, requestTimeout: 300, connectionsCheckingInterval: 50 },
+  )
 
 scenario('The server', startImpatient, (test) => {
   test('does not wait for ever for a request', async ({ url }) => {

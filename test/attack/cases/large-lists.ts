@@ -1,25 +1,20 @@
+import pg from 'pg'
 import type { Attack, Target } from '../define-attack.ts'
 
 const TEMPLATES = 100
 const TEMPLATE_BYTES = 1_000_000
 const LISTS = 8
 
-async function makeTemplates({ url, unlimited }: Target): Promise<void> {
-  const headers = { authorization: `Bearer ${unlimited.secret}`, 'content-type': 'application/json' }
-  for (let index = 0; index < TEMPLATES; index += 1) {
-    const template = {
-      name: `Large ${index}`,
-      subject: 'Large',
-      body: 'x'.repeat(TEMPLATE_BYTES),
-      from: `large@${unlimited.domain}`,
-    }
-    const answer = await fetch(`${url}/templates`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(template),
-    })
-    if (answer.status !== 201) throw new Error(`A template was refused: ${await answer.text()}`)
-  }
+async function makeTemplates({ databaseUrl, unlimited }: Target): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query(
+    `insert into templates (project_id, id, name, subject, body, "from", created_at, updated_at)
+     select $1, gen_random_uuid(), 'Large ' || n, 'Large', repeat('x', $2), $3, now(), now()
+     from generate_series(1, $4) n`,
+    [unlimited.id, TEMPLATE_BYTES, `large@${unlimited.domain}`, TEMPLATES],
+  )
+  await client.end()
 }
 
 /** The bytes of the list, or why it did not come. */
@@ -39,6 +34,7 @@ async function readList({ url, unlimited, signal }: Target): Promise<string> {
 export const largeLists: Attack = {
   name: 'eight lists of 100 templates of 1 MB at once',
   before: '2.8 GB',
+  env: { NODE_OPTIONS: '--max-old-space-size=1024 --require=/tmp/mem.cjs' },
   run: async (target) => {
     await makeTemplates(target)
     const began = performance.now()

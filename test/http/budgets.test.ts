@@ -1,0 +1,176 @@
+import * as assert from 'uvu/assert'
+import type { Actor } from '../../src/access.ts'
+import { ByteBudget } from '../../src/byte-budget.ts'
+import { tooManyAnswers, tooManyBodies } from '../../src/errors.ts'
+import { readBody } from '../../src/http/body.ts'
+import { type Exchange, reply, replyJson } from '../../src/http/exchange.ts'
+import type { Budgets } from '../../src/http/request-bytes.ts'
+import type { ServerRoute } from '../../src/http/server.ts'
+import { startBareServer } from '../support/bare-server.ts'
+import { openRaw, type RawAnswer } from '../support/raw-http.ts'
+import { scenario } from '../support/scenario.ts'
+import { until } from '../support/service.ts'
+
+const MEGABYTE = 1024 * 1024
+
+const budgets = (): Budgets => {
+  const limits = { total: 3 * MEGABYTE, perOwner: 2 * MEGABYTE, waitMs: 100 }
+  const bodies = { ...limits, refusal: tooManyBodies }
+  const answers = { ...limits, refusal: tooManyAnswers }
+  return {
+    bodies: new ByteBudget(bodies),
+    anonymousBodies: new ByteBudget({ ...bodies, total: MEGABYTE, perOwner: MEGABYTE }),
+    answers: new ByteBudget(answers),
+    answerParts: new ByteBudget(answers),
+  }
+}
+
+const PROJECT = {
+  name: 'Test',
+  disabled: false,
+  disabledReason: null,
+  tracking: 'ENABLED',
+  language: 'en',
+  rateLimitPerMinute: null,
+  sendRatePerSecond: null,
+} as const
+
+/** A key as its project and kind say: "secret a". Without one, nobody in particular. */
+function actorOf({ request }: Exchange): Actor {
+  const [kind, id] = (request.headers.authorization ?? '').split(' ')
+  if (!id) return { kind: 'anonymous' }
+  const keyKind = kind === 'public' ? 'public' : 'secret'
+  return { kind: 'key', keyKind, keyHash: Buffer.alloc(0), project: { ...PROJECT, id } }
+}
+
+async function start() {
+  const state = { working: 0, gate: Promise.withResolvers<void>() }
+  const routes: ServerRoute[] = [
+    {
+      method: 'POST',
+      path: '/body',
+      handle: async (exchange) => {
+        exchange.bytes.charge(actorOf(exchange))
+        const { length } = await readBody(exchange, 10 * MEGABYTE)
+        state.working += 1
+        await state.gate.promise
+        state.working -= 1
+        replyJson(exchange, 200, { length })
+      },
+    },
+    {
+      method: 'GET',
+      path: '/answer/:size',
+      handle: (exchange, { size }) => {
+        exchange.bytes.charge(actorOf(exchange))
+        reply(exchange, 200, {}, 'x'.repeat(Number(size)))
+      },
+    },
+  ]
+  const bare = await startBareServer({ routes, budgets: budgets() })
+  return { ...bare, state }
+}
+
+type Started = Awaited<ReturnType<typeof start>>
+
+/** Sends a body of so many bytes, and returns the answer when it comes. */
+function post(url: string, owner: string, size: number, { chunked = false } = {}) {
+  const connection = openRaw(url)
+  const length = chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${size}`
+  connection.write(`POST /body HTTP/1.1\r\nHost: x\r\nAuthorization: ${owner}\r\n${length}\r\n\r\n`)
+  const body = 'x'.repeat(size)
+  connection.write(chunked ? `${size.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body)
+  return { answer: connection.answer(), end: connection.end }
+}
+
+function assertRefused({ status, headers, body }: RawAnswer): void {
+  assert.is(status, 503)
+  assert.is(JSON.parse(body).error.code, 'SERVICE_UNAVAILABLE')
+  assert.ok(Number(headers['retry-after']) > 0)
+}
+
+async function holding({ url, state }: Started, owner: string, size: number) {
+  const before = state.working
+  const held = post(url, owner, size)
+  await until('the body to be worked on', () => state.working === before + 1)
+  return held
+}
+
+scenario('Bodies', start, (test) => {
+  test('of one owner have a share; who is over it waits, then is refused', async (started) => {
+    const { url, state } = started
+    const held = await holding(started, 'secret a', 1.5 * MEGABYTE)
+    assertRefused(await post(url, 'secret a', MEGABYTE).answer)
+    assertRefused(await post(url, 'secret a', MEGABYTE, { chunked: true }).answer)
+    const small = await holding(started, 'secret a', 60_000)
+    const other = await holding(started, 'secret b', MEGABYTE)
+    const waiting = post(url, 'secret a', MEGABYTE)
+    state.gate.resolve()
+    for (const { answer } of [held, small, other, waiting]) assert.is((await answer).status, 200)
+    state.gate = Promise.withResolvers()
+  })
+
+  test('of a public key and of nobody take nothing of the secret key’s share', async (started) => {
+    const { url, state } = started
+    const all = [
+      await holding(started, 'public a', MEGABYTE),
+      await holding(started, 'anybody', MEGABYTE),
+      await holding(started, 'secret a', 2 * MEGABYTE),
+    ]
+    assertRefused(await post(url, 'anybody', MEGABYTE).answer)
+    assertRefused(await post(url, 'secret b', MEGABYTE).answer)
+    state.gate.resolve()
+    for (const { answer } of all) assert.is((await answer).status, 200)
+    state.gate = Promise.withResolvers()
+  })
+
+  test('are counted until their work is done, also when the client has gone', async (started) => {
+    const { url, state } = started
+    const held = await holding(started, 'secret a', 2 * MEGABYTE)
+    const closed = held.answer.catch(() => 'gone')
+    held.end()
+    assert.is(await closed, 'gone')
+    assertRefused(await post(url, 'secret a', MEGABYTE).answer)
+    state.gate.resolve()
+    await until('the work to be done', () => state.working === 0)
+    assert.is((await post(url, 'secret a', MEGABYTE).answer).status, 200)
+  })
+
+  test('that are larger than the share go when there is nothing else', async ({ url }) => {
+    assert.is((await post(url, 'secret a', 5 * MEGABYTE).answer).status, 200)
+  })
+})
+
+/** Asks for an answer of so many bytes, and does not take it. */
+function ask(url: string, owner: string, size: number) {
+  const connection = openRaw(url)
+  connection.socket.pause()
+  connection.write(`GET /answer/${size} HTTP/1.1\r\nHost: x\r\nAuthorization: ${owner}\r\n\r\n`)
+  return connection
+}
+
+scenario('Answers', start, (test) => {
+  test('that nobody takes are limited for each owner, and counted until they are sent', async ({ url }) => {
+    const size = 20 * MEGABYTE
+    const first = ask(url, 'secret a', size)
+    await until('there to be no room', async () => {
+      const probe = await fetch(`${url}/answer/${MEGABYTE}`, { headers: { authorization: 'secret a' } })
+      await probe.arrayBuffer()
+      return probe.status === 503 && Number(probe.headers.get('retry-after')) > 0
+    })
+    for (const [owner, bytes, status] of [
+      ['secret a', 60_000, 200],
+      ['public a', 60_000, 200],
+    ] as const) {
+      const probe = await fetch(`${url}/answer/${bytes}`, { headers: { authorization: owner } })
+      assert.is((await probe.arrayBuffer()).byteLength, bytes)
+      assert.is(probe.status, status)
+    }
+    first.socket.resume()
+    assert.is((await first.answer()).body.length, size)
+    first.end()
+    const probe = await fetch(`${url}/answer/${MEGABYTE}`, { headers: { authorization: 'secret a' } })
+    assert.is(probe.status, 200)
+    await probe.arrayBuffer()
+  })
+})
