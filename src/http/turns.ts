@@ -26,7 +26,7 @@ export class Turns {
   take(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     // What was read before the client was cut off is still being parsed.
-    if (socket.destroyed) return
+    if (!socket.writable) return
     const connection = this.#connectionOf(socket)
     if (connection.busy) this.#queue(socket, connection, { request, response })
     else this.#begin(connection, { request, response })
@@ -53,7 +53,8 @@ export class Turns {
 
   #next(socket: Socket, connection: Connection): void {
     connection.busy = false
-    if (socket.destroyed) connection.waiting = []
+    // The connection ends, with that answer or because the client has left.
+    if (!socket.writable) connection.waiting = []
     const turn = connection.waiting.shift()
     if (!turn) return
     connection.waitingBytes -= sizeOf(turn.request)

@@ -144,9 +144,11 @@ async function staying(bare: BareServer, count: number, localAddress: string): P
   const state = await Promise.all(
     sockets.map(async (socket) => {
       socket.on('error', () => {})
-      const ended = once(socket, 'close').then(() => null)
       socket.write(get('/nothing'))
-      return Promise.race([ended, once(socket, 'data').then(() => socket)])
+      return new Promise<Socket | null>((resolve) => {
+        socket.once('close', () => resolve(null))
+        socket.once('data', () => resolve(socket))
+      })
     }),
   )
   return state.filter((socket) => socket !== null)
