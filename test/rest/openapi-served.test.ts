@@ -45,6 +45,20 @@ scenario(
       assert.is(JSON.stringify(body), JSON.stringify(expected))
     })
 
+    test('both are the same for everybody until the service changes', async ({ call }) => {
+      for (const path of ['/openapi.json', '/docs']) {
+        const { headers } = await call('GET', path)
+        const etag = headers.get('etag') ?? ''
+        for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+          const again = await call('GET', path, { headers: { 'if-none-match': known } })
+          assert.is(again.status, 304, known)
+          assert.is(again.text, '')
+          assert.is(again.headers.get('etag'), etag)
+        }
+        assert.is((await call('GET', path, { headers: { 'if-none-match': '"other"' } })).status, 200)
+      }
+    })
+
     test('the page shows every operation with its path, text, fields, statuses and command', async ({
       call,
       url,

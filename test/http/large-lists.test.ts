@@ -1,0 +1,124 @@
+import * as assert from 'uvu/assert'
+import { openRaw } from '../support/raw-http.ts'
+import { assertGraphQLRefused } from '../support/refusals.ts'
+import { scenario } from '../support/scenario.ts'
+import { type Project, type Service, startService } from '../support/service.ts'
+
+/** Templates whose bodies have so many characters, the first one the oldest. */
+const makeTemplates = ({ sql }: Service, project: Project, sizes: number[]) =>
+  sql(
+    `insert into templates (project_id, id, name, subject, body, "from", created_at, updated_at)
+     select $1, gen_random_uuid(), 'Template ' || n, 'Ä "quoted"', repeat('ü', size), 'a@example.com',
+       now() + n * interval '1 second', now()
+     from unnest($2::int[]) with ordinality as wanted (size, n)`,
+    [project.id, sizes],
+  )
+
+const withoutBodies = (templates: { body: string }[]) =>
+  templates.map(({ body, ...rest }) => ({ ...rest, length: body.length }))
+
+scenario('A list over REST that is large', startService, (test) => {
+  test('is the same whether it is read in pieces or whole', async (service) => {
+    const { call, newProject } = service
+    const project = await newProject()
+    const { secret: key } = project
+    const sizes = [900_000, 10, 700_000, 400_000, 0, 1_000_000, 20]
+    await makeTemplates(service, project, sizes)
+    const { status, headers, body } = await call('GET', '/templates?sort=createdAt&dir=asc', { key })
+    assert.is(status, 200)
+    assert.is(headers.get('content-length'), null)
+    assert.match(headers.get('content-type') ?? '', /^application\/json/)
+    assert.equal(
+      body.data.map((template: { body: string }) => template.body.length),
+      sizes,
+    )
+    const { data, ...rest } = body
+    assert.equal(rest, { total: 7, page: 1, pageSize: 20, totalPages: 1 })
+    const alone = await Promise.all(
+      data.map(({ id }: { id: string }) => call('GET', `/templates/${id}`, { key })),
+    )
+    assert.equal(withoutBodies(data), withoutBodies(alone.map((answer) => answer.body)))
+    const reversed = await call('GET', '/templates?sort=createdAt&dir=desc&pageSize=3&page=2', { key })
+    assert.equal(
+      reversed.body.data.map((template: { body: string }) => template.body.length),
+      sizes.toReversed().slice(3, 6),
+    )
+  })
+
+  test('may be bare', async ({ call, newProject, sql }) => {
+    const project = await newProject()
+    await sql(
+      `insert into segments (project_id, id, name, slug, type, condition, created_at, updated_at)
+       select $1, ('01900000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Segment ' || n, 'segment-' || n, 'DYNAMIC',
+         jsonb_build_object('logic', 'AND', 'groups', repeat('x', 600000)), now(), now()
+       from generate_series(1, 4) n`,
+      [project.id],
+    )
+    const { status, body } = await call('GET', '/segments', { key: project.secret })
+    assert.is(status, 200)
+    assert.equal(
+      body.map(({ name, condition }: { name: string; condition: { groups: string } }) => [
+        name,
+        condition.groups.length,
+      ]),
+      [4, 3, 2, 1].map((number) => [`Segment ${number}`, 600_000]),
+    )
+  })
+
+  test('is not read for HEAD', async (service) => {
+    const project = await service.newProject()
+    await makeTemplates(service, project, [900_000, 900_000])
+    const connection = openRaw(service.url)
+    connection.write(`HEAD /templates HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${project.secret}\r\n\r\n`)
+    assert.is((await connection.answer({ head: true })).status, 200)
+    connection.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n')
+    assert.is((await connection.answer()).status, 200)
+    connection.end()
+  })
+
+  test('is no failure when the client leaves, and leaves room for the next', async (service) => {
+    const project = await service.newProject()
+    await makeTemplates(
+      service,
+      project,
+      Array.from({ length: 12 }, () => 900_000),
+    )
+    const leaving = Array.from({ length: 6 }, async () => {
+      const connection = openRaw(service.url)
+      connection.write(
+        `GET /templates HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${project.secret}\r\n\r\n`,
+      )
+      await new Promise((resolve) => connection.socket.once('data', resolve))
+      connection.end()
+    })
+    await Promise.all(leaving)
+    const { status, body } = await service.call('GET', '/templates', { key: project.secret })
+    assert.is(status, 200)
+    assert.is(body.data.length, 12)
+  })
+})
+
+scenario('A list over GraphQL that is large', startService, (test) => {
+  const QUERY = '{ templates(pageSize: 100) { data { body } } }'
+
+  test('is answered whole', async (service) => {
+    const project = await service.newProject()
+    await makeTemplates(service, project, [900_000, 900_000])
+    const { body } = await service.graphql(QUERY, {}, { key: project.secret })
+    assert.equal(
+      body.data.templates.data.map((template: { body: string }) => template.body.length),
+      [900_000, 900_000],
+    )
+  })
+
+  test('is refused when it is more than an answer may hold', async (service) => {
+    const project = await service.newProject()
+    await makeTemplates(
+      service,
+      project,
+      Array.from({ length: 10 }, () => 1_000_000),
+    )
+    const answer = await service.graphql(QUERY, {}, { key: project.secret })
+    assertGraphQLRefused(answer, 400, 'BAD_REQUEST')
+  })
+})
