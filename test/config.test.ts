@@ -123,6 +123,9 @@ scenario('The configuration', startDirectory, (test) => {
       'S3_ENDPOINT',
       'S3_PUBLIC_URL',
       'DNS_SERVERS',
+      'MAX_CONNECTIONS',
+      'MAX_CONNECTIONS_PER_ADDRESS',
+      'TRUSTED_PROXIES',
       'RATE_LIMIT_PER_MINUTE',
       'PROJECT_SEND_RATE_PER_SECOND',
       'IDEMPOTENCY_TTL_HOURS',
@@ -157,6 +160,9 @@ scenario('The configuration', startDirectory, (test) => {
       S3_ACCESS_KEY_ID: '',
       S3_SECRET_ACCESS_KEY: '',
       DNS_SERVERS: 'dns-value.example',
+      MAX_CONNECTIONS: '0',
+      MAX_CONNECTIONS_PER_ADDRESS: '-1',
+      TRUSTED_PROXIES: 'proxy-value.example',
       RATE_LIMIT_PER_MINUTE: '-1',
       PROJECT_SEND_RATE_PER_SECOND: 'many-value',
       IDEMPOTENCY_TTL_HOURS: '0',
@@ -345,6 +351,22 @@ scenario('The configuration', startDirectory, (test) => {
     for (const query of ['tls=', 'tls=false', 'tls=Optional', 'tls=optional&tls=false']) {
       const problems = problemsOf(() => load({ SMTP_URL: `smtp://user:hunter2@smtp.example?${query}` }))
       assert.equal(problems, ['SMTP_URL: its parameter tls can only be optional'], query)
+    }
+  })
+
+  test('takes addresses and networks of proxies, and nothing else', ({ load }) => {
+    assert.equal(load({}).connections.trustedProxies, ['127.0.0.0/8', '::1'])
+    const proxies = ['192.0.2.1', '10.0.0.0/8', '2001:db8::/32', '::1', '0.0.0.0/0']
+    assert.equal(load({ TRUSTED_PROXIES: proxies.join(', ') }).connections.trustedProxies, proxies)
+    for (const TRUSTED_PROXIES of [
+      'proxy.example',
+      '192.0.2.1/33',
+      '2001:db8::/129',
+      '10.0.0.0/',
+      '10/8',
+      '1.2.3.4/8/8',
+    ]) {
+      assert.equal(namesOf(problemsOf(() => load({ TRUSTED_PROXIES }))), ['TRUSTED_PROXIES.0'])
     }
   })
 

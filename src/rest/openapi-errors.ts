@@ -34,7 +34,8 @@ const MEANING: Record<ErrorCode, string> = {
   RATE_LIMIT_EXCEEDED: 'The project has made too many requests in this minute; see `Retry-After`.',
   INTERNAL_SERVER_ERROR: 'Something went wrong in the service; the log has it under the request id.',
   EXTERNAL_SERVICE_ERROR: 'Another service that is needed for this has failed or did not answer in time.',
-  SERVICE_UNAVAILABLE: 'The service cannot reach its database or its storage; see `Retry-After`.',
+  SERVICE_UNAVAILABLE:
+    'The service cannot reach its database or its storage, or other large requests or answers take all the room there is; see `Retry-After`.',
 }
 
 /** Every code that the operation can answer with: what its kind implies, and what its route names. */

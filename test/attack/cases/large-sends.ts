@@ -17,8 +17,7 @@ async function sendAll({ url, unlimited, signal }: Target, text: string): Promis
   const statuses = new Map<string, number>()
   const send = async () => {
     const answer = await fetch(`${url}/v1/send`, { method: 'POST', headers, body, signal }).catch(() => null)
-    const text = await answer?.text().catch(() => null)
-    if (process.env.SHOW) console.log(text?.slice(0, 150))
+    await answer?.arrayBuffer().catch(() => null)
     const status = String(answer?.status ?? 'no answer')
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
   }
@@ -32,7 +31,7 @@ const told = (statuses: Map<string, number>): string =>
 export const largeSends: Attack = {
   name: '40 sends of 30 MB at once',
   before: '2 GB, 503 for 23 of them',
-  env: { ROLES: 'http', NODE_OPTIONS: '--max-old-space-size=1024 --require=/tmp/mem.cjs' },
+
   run: async (target) => told(await sendAll(target, 'x'.repeat(BODY_BYTES))),
 }
 
