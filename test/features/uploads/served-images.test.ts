@@ -160,7 +160,7 @@ scenario('GET /uploads/:key', start, (test) => {
       assertRefused(answer, 405, 'METHOD_NOT_ALLOWED')
       assert.is(answer.headers.get('allow'), 'GET, HEAD, OPTIONS')
     }
-    assertRefused(await service.call('GET', '/uploads/image'), 405, 'METHOD_NOT_ALLOWED')
+    assertRefused(await service.call('GET', '/uploads/image'), 401, 'MISSING_AUTH')
   })
 
   test('is not for one project alone: the address is all that it takes', async ({ service, image }) => {
