@@ -86,7 +86,7 @@ export const roughText = (html: string): string => convert(withoutTags(html.slic
  * Counts much as the parser does, for which an end tag of an element that is not open ends nothing. Markup that is made
  * to be miscounted, with tags in comments and the like, comes to some thousand levels at most.
  */
-function isTooDeep(html: string): boolean {
+export function isTooDeep(html: string): boolean {
   const open: string[] = []
   for (const [, end, tag = ''] of html.matchAll(tagStart)) {
     const name = tag.toLowerCase()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { textFromHtml } from '../../src/templating/text-part.ts'
+import { isTooDeep, textFromHtml } from '../../src/templating/text-part.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 scenario('The text part', nothingShared, (test) => {
@@ -80,6 +80,34 @@ scenario('The text part', nothingShared, (test) => {
       assert.equal(textFromHtml(soup.join('')).match(/word\d+/g)?.length, 150, tags.join(''))
     }
     fc.assert(fc.property(fc.array(tag, { minLength: 1, maxLength: 6 }), keepsWords), { numRuns: 300 })
+  })
+
+  test('nesting is counted with the end tags that end something', () => {
+    for (const tags of [
+      '<b>',
+      '<b></i>',
+      '<b></b ><b></p>',
+      '<li><dd>',
+      '<tbody><tr><td></th>',
+      '<B></i></I>',
+    ]) {
+      assert.ok(isTooDeep(tags.repeat(101)), tags)
+      assert.is(isTooDeep(tags.repeat(30)), false, tags)
+    }
+    for (const tags of [
+      '<b></b>',
+      '<B></b >',
+      '<b><i></b>',
+      '</b>',
+      '<br>',
+      '<li>',
+      '<dt><dd>',
+      '<tr><td><td>',
+      '<p>',
+      '< b>',
+    ]) {
+      assert.is(isTooDeep(tags.repeat(10_000)), false, tags)
+    }
   })
 
   test('what needs no end tag is not nesting', () => {
