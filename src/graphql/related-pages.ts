@@ -19,7 +19,7 @@ type Source<Item> = {
 type Arguments = { limit?: number | null | undefined; cursor?: string | null | undefined }
 
 /** What is read at once, in items: contacts and events have up to 64 KB each. */
-const MAX_AT_ONCE = 250
+const MAX_AT_ONCE = 125
 
 /** Parts of a list whose pages are not more together than is read at once. */
 function partsOf(pages: readonly AskedPage[]): AskedPage[][] {
