@@ -220,6 +220,7 @@ const SEES_HIDDEN: Record<string, string> = {
   'src/features/emails/send.sql.ts sendContextText': BY_ADDRESS,
   'src/features/events/unique-contacts.sql.ts contactsUpTo':
     'a number of contacts, which decides how to count',
+  'src/features/operations/unused-names.sql.ts fieldsOfContacts': 'they have no data',
   'src/features/segments/audience-preview.sql.ts audienceCount': BY_CONDITION,
   'src/features/segments/segments.sql.ts contactsByEmail': BY_ADDRESS,
   'src/features/memberships/membership.sql.ts rangeEnd': PLACES,
