@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { AppError, invalidBody, tooLarge } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../lib/json.ts'
@@ -80,13 +81,28 @@ export async function discardBody(request: IncomingMessage): Promise<void> {
   await finished(request, { writable: false }).catch(() => undefined)
 }
 
-/** Parses a JSON body that must be an object. An empty body is an empty object. */
-export function parseJsonObject(contentType: string | undefined, body: Buffer): JsonObject {
-  if (body.length === 0) return {}
-  if (contentType !== undefined) assertJsonType(contentType)
-  const value = parse(body)
+/** Larger bodies are worked on in several steps, so that other requests get their turns between them; in bytes. */
+const LARGE = 1024 * 1024
+
+/** Reads a JSON body that must be an object. An empty body is an empty object. */
+export async function readJsonObject(exchange: Exchange, limit: number): Promise<JsonObject> {
+  // The bytes are let go before there is the value as well.
+  const text = await readText(exchange, limit)
+  if (text.length === 0) return {}
+  const value = parse(text)
+  if (text.length > LARGE) await nextTurn()
   if (!isJsonObject(value)) throw invalidBody('The body must be a JSON object.')
   return value
+}
+
+async function readText(exchange: Exchange, limit: number): Promise<string> {
+  const body = await readBody(exchange, limit)
+  if (body.length === 0) return ''
+  const contentType = exchange.request.headers['content-type']
+  if (contentType !== undefined) assertJsonType(contentType)
+  const text = decode(body)
+  if (body.length > LARGE) await nextTurn()
+  return text
 }
 
 export function assertJsonType(contentType: string | undefined): void {
@@ -96,11 +112,20 @@ export function assertJsonType(contentType: string | undefined): void {
   })
 }
 
-function parse(body: Buffer): unknown {
+function decode(body: Buffer): string {
   try {
-    return JSON.parse(utf8.decode(body))
-  } catch (error) {
-    const reason = error instanceof SyntaxError ? error.message : 'it is not valid UTF-8'
-    throw invalidBody(`The body is not valid JSON: ${reason.slice(0, 200)}`)
+    return utf8.decode(body)
+  } catch {
+    throw invalidJson('it is not valid UTF-8')
   }
 }
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw invalidJson(error instanceof SyntaxError ? error.message : 'it cannot be parsed')
+  }
+}
+
+const invalidJson = (reason: string) => invalidBody(`The body is not valid JSON: ${reason.slice(0, 200)}`)

@@ -39,8 +39,8 @@ export type ServerOptions = {
   budgets?: Budgets
 }
 
-/** How long a client may take nothing of an answer that is on its way to it, in milliseconds. */
-const STALLED_MS = 30_000
+/** How long a client may take nothing of an answer that is on its way to it, in milliseconds; Node looks once more then. */
+const STALLED_MS = 15_000
 
 /** Node's own server with our routes; it answers every request, whatever happens inside. */
 export function createHttpServer({

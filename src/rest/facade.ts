@@ -14,7 +14,7 @@ import { checkInput } from '../graphql/check-input.ts'
 import { causeOf } from '../graphql/public-error.ts'
 import { nameOf } from '../graphql/rest-route.ts'
 import type { Admission } from '../http/admission.ts'
-import { MAX_BODY_BYTES, messageBodyLimit, parseJsonObject, readBody } from '../http/body.ts'
+import { MAX_BODY_BYTES, messageBodyLimit, readJsonObject } from '../http/body.ts'
 import {
   type Exchange,
   type Headers,
@@ -122,13 +122,11 @@ async function run(
 }
 
 async function inputOf(facade: RestFacade, exchange: Exchange, operation: RestOperation): Promise<unknown> {
-  const { request } = exchange
   const { upload, takesMessage } = operation.route
   if (operation.inputSchema === null) return undefined
   if (upload) return checkInput(operation.inputSchema, await readUpload(exchange, upload))
   const limit = takesMessage ? messageBodyLimit(facade.services.config) : MAX_BODY_BYTES
-  const body = parseJsonObject(request.headers['content-type'], await readBody(exchange, limit))
-  return checkInput(operation.inputSchema, body)
+  return checkInput(operation.inputSchema, await readJsonObject(exchange, limit))
 }
 
 /** Over REST these are headers. */

@@ -31,7 +31,6 @@ const told = (statuses: Map<string, number>): string =>
 export const largeSends: Attack = {
   name: '40 sends of 30 MB at once',
   before: '2 GB, 503 for 23 of them',
-
   run: async (target) => told(await sendAll(target, 'x'.repeat(BODY_BYTES))),
 }
 
