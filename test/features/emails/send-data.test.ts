@@ -164,6 +164,8 @@ scenario('The data of a send', start, (test) => {
   test('may not come to more than 64 KB together with what the contact has', async (service) => {
     const to = 'merged@example.org'
     await contactWith(service, to, { old: 'x'.repeat(40_000) })
+    // Puts the name on record, where it would stay for a while.
+    await sent(service, { to: 'other@example.org', data: { fresh: 1 } })
     const answer = await withoutTrace(service, () =>
       send(service, { to, data: { fresh: 'x'.repeat(40_000) } }),
     )
