@@ -29,13 +29,21 @@ export class Reads {
     return turn
   }
 
+  /** Takes room for the whole answer before it becomes text: what was read once may be in it under fifteen names. */
+  async takeWhole(answer: unknown): Promise<void> {
+    await this.#takeMore(jsonSize(answer) - this.#answer.taken)
+  }
+
   /** Takes the room that `read` has not taken itself. */
   async #withRoom<Result>(read: () => Promise<Result>): Promise<Result> {
     const before = this.#answer.taken
     const result = await read()
-    const more = jsonSize(result) - (this.#answer.taken - before)
-    if (more > UNCOUNTED) await this.#answer.takeAnswer(more)
+    await this.#takeMore(jsonSize(result) - (this.#answer.taken - before))
     return result
+  }
+
+  async #takeMore(bytes: number): Promise<void> {
+    if (bytes > UNCOUNTED) await this.#answer.takeAnswer(bytes)
   }
 }
 

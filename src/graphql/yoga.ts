@@ -53,13 +53,15 @@ export function createGraphQL(schema: GraphQLSchema, development: boolean, log: 
  * does not know the request, by whose id the cause is found in the log.
  */
 const finishErrors = (log: Logger): GraphQLPlugin => ({
-  onResultProcess({ request, result, setResult, resultProcessor, serverContext: { requestId } }) {
+  async onResultProcess({ request, result, setResult, resultProcessor, serverContext }) {
+    const { requestId, reads } = serverContext
     const finish = (part: ExecutionResult) => withFinishedErrors(part, log, requestId)
     if (isAsyncIterable(result)) {
       if (resultProcessor) setResult(mapAsyncIterator(result, finish))
       // The client does not accept it, and nobody will read it.
       else void result[Symbol.asyncIterator]().return?.()
     } else if (!Array.isArray(result)) {
+      await reads?.takeWhole(result.data)
       const answer = finish(result)
       const { errors = [] } = answer
       const wantsStream = request.headers.get('accept')?.includes('text/event-stream')

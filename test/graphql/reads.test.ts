@@ -79,6 +79,17 @@ scenario('Bodies of mail in GraphQL', start, (test) => {
     )
   })
 
+  test('count each time that they are asked for', async (service) => {
+    const { ask, ids } = await withMessages(service, [4 * MB])
+    const names = (count: number) => Array.from({ length: count }, (_, index) => `b${index}: body`).join(' ')
+    const twice = await ask(`{ email(id: "${ids[0]}") { ${names(2)} } }`)
+    assert.is(twice.body.data.email.b1.length, 4 * MB)
+    const often = await ask(`{ email(id: "${ids[0]}") { ${names(15)} } }`)
+    assert.is(often.status, 503)
+    assertGraphQLRefused(often, 503, 'SERVICE_UNAVAILABLE')
+    assert.ok(often.headers.get('retry-after'))
+  })
+
   test('may be as large as a message one by one, but not several in one request', async (service) => {
     const { ask, ids } = await withMessages(service, [20 * MB, 20 * MB])
     const alone = await ask(`{ email(id: "${ids[0]}") { body } }`)

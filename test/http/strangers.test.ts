@@ -82,6 +82,17 @@ scenario(
       assert.is((await read(fresh)).status, 200)
     })
 
+    test('is not who has a key, though this process has not seen it', async (service) => {
+      for (let count = 0; count < 8; count += 1) {
+        const { id, secret: key } = await service.newProject()
+        const answer = await service.call('GET', `/domains/project/${id}`, {
+          key,
+          headers: from('192.0.2.35'),
+        })
+        assert.is(answer.status, 200)
+      }
+    })
+
     test('may ask as often as he likes for what costs nothing', async ({ call }) => {
       const headers = from('192.0.2.40')
       for (let count = 0; count < 10; count += 1) {

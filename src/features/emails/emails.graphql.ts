@@ -36,7 +36,10 @@ const EmailSource = builder.enumType('EmailSource', {
 })
 
 const isUnderWay = batched(areUnderWay)
-const bodyOf = batched(readBodies)
+const bodyOf = batched((ctx, ids) => {
+  const read = () => readBodies(ctx, ids)
+  return ctx.reads?.take(read) ?? read()
+})
 
 const Email = builder.prismaObject('Email', {
   description: 'One message to one contact.',
