@@ -45,7 +45,6 @@ function build(v: Variables) {
     databasePoolSize: v.DATABASE_POOL_SIZE,
     databaseWorkerPoolSize: v.DATABASE_WORKER_POOL_SIZE,
     databasePipelines: v.DATABASE_PIPELINES,
-    databaseLongReads: v.DATABASE_LONG_READS,
     dataDir,
     roles: v.ROLES,
     apiUrl,
