@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism, hostname } from 'node:os'
+import { hostname } from 'node:os'
 import path from 'node:path'
 import { z } from 'zod'
 import { isServerAddress } from './lib/dns-resolver.ts'
@@ -21,8 +21,6 @@ const list = z.string().transform((value) =>
     .map((item) => item.trim())
     .filter(Boolean),
 )
-/** A processor stays free of them, for everybody else's short statements. */
-const LONG_READS = Math.min(3, Math.max(1, availableParallelism() - 1))
 const url = z
   .url({ protocol: /^https?$/ })
   .refine((value) => !/[?#]/.test(value), 'must have no query and no fragment')
@@ -48,9 +46,6 @@ const variables = z.object({
     'connections for background work of a process that does it',
   ),
   DATABASE_PIPELINES: number(3, 1).describe('pipelined connections per process for the hot paths'),
-  DATABASE_LONG_READS: number(LONG_READS, 1).describe(
-    'counts, previews and statistics at once per process, one of them per project',
-  ),
   DATA_DIR: z.string().default('.data').describe('embedded database, mailbox, uploads, development secrets'),
   ROLES: list.pipe(z.array(z.enum(ROLES)).min(1)).prefault(ROLES.join(',')),
   API_URL: url.optional().describe('public address of this service, used in links'),
@@ -197,7 +192,6 @@ function build(v: Variables) {
     databasePoolSize: v.DATABASE_POOL_SIZE,
     databaseWorkerPoolSize: v.DATABASE_WORKER_POOL_SIZE,
     databasePipelines: v.DATABASE_PIPELINES,
-    databaseLongReads: v.DATABASE_LONG_READS,
     dataDir,
     roles: v.ROLES,
     apiUrl,

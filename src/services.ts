@@ -56,7 +56,6 @@ export async function startServices(
       poolSize: config.databasePoolSize,
       workerPoolSize: config.databaseWorkerPoolSize,
       pipelines: config.databasePipelines,
-      longReads: config.databaseLongReads,
       onError: (error) => log.warn({ err: error }, 'database connection lost'),
     })
     parts.push({ name: 'database', stop: () => database.close() })

@@ -14,6 +14,7 @@ const HEALTH_TIMEOUT_MS = 2_000
 const SHORT_LOCK_TIMEOUT_MS = 100
 const LOCK_TIMEOUT = '55P03'
 const CONNECT_TIMEOUT_MS = 5_000
+const ANALYTIC_CONNECTIONS = 3
 /** A long read that spreads over all processors is done sooner, and everybody else later. */
 const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0'
 const DELIVERY_CONNECTIONS = 3
@@ -43,8 +44,6 @@ export type DatabaseOptions = {
   poolSize: number
   workerPoolSize: number
   pipelines: number
-  /** At the same time, of all projects. */
-  longReads: number
   onError: (error: Error) => void
 }
 
@@ -59,7 +58,7 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
   const openPool = (size: number, timeoutMs: number, options?: string) =>
     poolOf(url, size, timeoutMs, onError, options)
   const pool = openPool(options.poolSize, STATEMENT_TIMEOUT_MS)
-  const analyticPool = openPool(options.longReads, STATEMENT_TIMEOUT_MS, ONE_PROCESSOR)
+  const analyticPool = openPool(ANALYTIC_CONNECTIONS, STATEMENT_TIMEOUT_MS, ONE_PROCESSOR)
   const delivery = openPool(DELIVERY_CONNECTIONS, DELIVERY_TIMEOUT_MS, SHORT_LOCKS)
   const health = openPool(1, HEALTH_TIMEOUT_MS)
   const pipelines = new PipelinedConnections(url, {
@@ -75,10 +74,7 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     url,
     pool,
     prisma,
-    sql: requestSql(pool, pipelines, {
-      pool: analyticPool,
-      slots: new FairSlots(options.longReads, ANALYTIC_SHARE),
-    }),
+    sql: requestSql(pool, pipelines, analyticPool),
     worker,
     delivery: (query, values = []) => runOn(delivery, query, values),
     health,
@@ -134,12 +130,11 @@ function workerConnections(pool: Pool): Connections & { close: () => Promise<voi
   }
 }
 
-type LongReads = { pool: Pool; slots: FairSlots }
-
-function requestSql(pool: Pool, pipelines: PipelinedConnections, longReads: LongReads): Sql {
+function requestSql(pool: Pool, pipelines: PipelinedConnections, analyticPool: Pool): Sql {
+  const slots = new FairSlots(ANALYTIC_CONNECTIONS, ANALYTIC_SHARE)
   return async <Row extends object>(query: Statement<Row>, values: unknown[] = []): Promise<Row[]> => {
     if (query.kind === 'analytic') {
-      return longReads.slots.run(projectOf(query, values), () => runOn(longReads.pool, query, values))
+      return slots.run(projectOf(query, values), () => runOn(analyticPool, query, values))
     }
     if (query.kind === 'usual') return runOn(pool, query, values)
     try {
