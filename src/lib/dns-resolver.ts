@@ -65,7 +65,11 @@ export function createDnsResolver({ servers = [], now }: DnsResolverOptions): Dn
     a: lookup(async (resolver, name) => withTtl(await resolver.resolve4(name, { ttl: true }))),
     aaaa: lookup(async (resolver, name) => withTtl(await resolver.resolve6(name, { ttl: true }))),
     cname: lookup(async (resolver, name) => withoutTtl(await resolver.resolveCname(name))),
-    mx: lookup(async (resolver, name) => withoutTtl(await resolver.resolveMx(name))),
+    mx: lookup(async (resolver, name) => {
+      const records = await resolver.resolveMx(name)
+      // Newer versions of Node tell the type of the record as well.
+      return withoutTtl(records.map(({ exchange, priority }) => ({ exchange, priority })))
+    }),
     ns: lookup(async (resolver, name) => withoutTtl(await resolver.resolveNs(name))),
     soa: lookup(async (resolver, name) => withoutTtl([await resolver.resolveSoa(name)])),
     txt: lookup(async (resolver, name) =>

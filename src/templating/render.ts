@@ -94,7 +94,7 @@ class MessageWriter extends Mustache.Writer {
 
   override escapedValue(token: string[], context: Mustache.Context): string {
     const text = this.#textOf(context.lookup(token[1] ?? ''))
-    return this.#written(this.#escapes ? inPieces(text, escapeHtml, this.#tools.meter) : text)
+    return this.#written(this.#escapes ? inPieces(text, escaped, this.#tools.meter) : text)
   }
 
   override unescapedValue(token: string[], context: Mustache.Context): string {
@@ -126,22 +126,30 @@ const jsonOf = (value: object, meter: WorkMeter): string =>
     return inner
   })
 
-function inPieces(text: string, replace: (piece: string) => string, meter: WorkMeter): string {
-  if (text.length <= PIECE) return replaced(text, replace, meter)
+type Replace = (piece: string, meter: WorkMeter) => string
+
+function inPieces(text: string, replace: Replace, meter: WorkMeter): string {
+  if (text.length <= PIECE) return replace(text, meter)
   let result = ''
   for (let start = 0; start < text.length; ) {
     const end = start + PIECE
     // The halves of a line break stay together.
     const piece = text.slice(start, text.startsWith('\r\n', end - 1) ? end + 1 : end)
-    result += replaced(piece, replace, meter)
+    result += replace(piece, meter)
     start += piece.length
   }
   return result
 }
 
-function replaced(text: string, replace: (piece: string) => string, meter: WorkMeter): string {
+function escaped(text: string, meter: WorkMeter): string {
   meter.spend(text.length * COST.character)
-  const result = replace(text)
+  return charged(text, escapeHtml(text), meter)
+}
+
+/** A text without line breaks costs nothing, however long: the size of a message bounds it. */
+const broken: Replace = (text, meter) => charged(text, withLineBreaks(text), meter)
+
+function charged(text: string, result: string, meter: WorkMeter): string {
   meter.spend((result.length - text.length) * COST.replaced)
   return result
 }
@@ -168,7 +176,7 @@ export const renderHtml = (template: string, view: View): string => fill(templat
 /** The same, and when it has no tag at all it is text, whose line breaks are kept. */
 export function renderBody(template: string, view: View): string {
   const html = renderHtml(template, view)
-  return isMarkup(html) ? html : inPieces(html, withLineBreaks, view.tools.meter)
+  return isMarkup(html) ? html : inPieces(html, broken, view.tools.meter)
 }
 
 /** Fills a subject: nothing is escaped, and line breaks that came with a variable become blanks. */

@@ -9,6 +9,8 @@ import { RenderedTooLarge } from './work-meter.ts'
 const UNMETERED = { work: 0, characters: 0 }
 /** Nanoseconds per character of a task, to write it here and to read it there. */
 const COST_OF_MOVING = 3
+/** Of what is left: a message is not refused for its length alone, which other limits bound. */
+const MAX_COST_OF_MOVING = 0.5
 
 /** Who renders, and what the request may still cost. Owners take turns on the other threads. */
 export type RenderCaller = { owner: string; budget: RenderBudget }
@@ -36,7 +38,8 @@ export class Rendering {
     if (budget.isSpent) throw new RenderedTooLarge()
     const result = await this.#threads.run(owner, () => {
       const text = JSON.stringify(input)
-      budget.note({ work: text.length * COST_OF_MOVING, characters: 0 })
+      const work = Math.min(text.length * COST_OF_MOVING, budget.left.work * MAX_COST_OF_MOVING)
+      budget.note({ work, characters: 0 })
       return { name, input: text, allowance: budget.left }
     })
     budget.note(result?.spent ?? budget.left)

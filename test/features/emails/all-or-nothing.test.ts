@@ -37,7 +37,7 @@ scenario('A send to ten is for all or for none', start, (test) => {
     test(`none when ${reason}`, async (service) => {
       const to = addresses(`ten${index}-`)
       await send(service, { to: to.slice(0, 4) })
-      await send(service, { to: to[4], data: { full: 'x'.repeat(40_000) } })
+      await send(service, { to: to[4], data: { full: 'x'.repeat(40_000), fresh: 1 } })
       const before = await state(service)
       const { fields, status } = request(to)
       const change = { subscribed: true, data: { changed: true } }

@@ -199,6 +199,11 @@ scenario('The size of a message', start, (test) => {
     assert.is((await sent(service, { body })).email.html.length, body.length)
   })
 
+  test('may be 40 MB of lines, when it is text', async (service) => {
+    const body = `${'x'.repeat(99)}\n`.repeat(380_000)
+    assert.is((await sent(service, { body })).email.html.length, body.length + 380_000 * '<br>'.length)
+  })
+
   test('may not be more, in bytes', async (service) => {
     for (const body of ['x'.repeat(40 * MEGABYTE + 1), 'ü'.repeat(20 * MEGABYTE + 1)]) {
       assertEnvelope(await withoutTrace(service, () => send(service, { body })), 413, 'PAYLOAD_TOO_LARGE')

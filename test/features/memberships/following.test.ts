@@ -208,6 +208,7 @@ const SEES_HIDDEN: Record<string, string> = {
   'src/features/contacts/bulk.sql.ts newestContact': PLACES,
   'src/features/contacts/contact-list.sql.ts contactShare': 'an estimate of a number',
   'src/features/emails/send.sql.ts CONTACTS': BY_ADDRESS,
+  'src/features/contacts/subscription.sql.ts setSubscription': BY_ADDRESS,
   'src/features/contacts/custom-fields.sql.ts SAMPLED': 'they have no data',
   'src/features/contacts/custom-fields.sql.ts ALL': 'they have no data',
   'src/features/contacts/custom-fields.sql.ts removeField': 'they have no data',
