@@ -30,6 +30,16 @@ export class ByteBudget {
     return giveBack
   }
 
+  /** Waits for its turn, however long that takes: for those who have nothing that others wait for. */
+  takeInTime(bytes: number, owner: string): Promise<GiveBack> {
+    return this.#slots.take(bytes, owner)
+  }
+
+  /** Takes it though there may be no room: for what cannot be refused any more. */
+  takeAnyway(bytes: number, owner: string): GiveBack {
+    return this.#slots.takeAnyway(bytes, owner)
+  }
+
   /** For those who keep bytes already: who waits would keep them longer. Throws the refusal when there is no room. */
   takeNow(bytes: number, owner: string): GiveBack {
     const giveBack = this.#slots.takeNow(bytes, owner)

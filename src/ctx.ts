@@ -87,10 +87,12 @@ export type AnswerBytes = {
   takeAnswer: (bytes: number) => Promise<void>
   /** What it has taken so far. */
   readonly taken: number
+  /** What the request does is done: its answer cannot be refused, whatever it takes. */
+  mustAnswer: () => void
 }
 
 /** What is made for nobody in particular, by the CLI or in the background. */
-const UNLIMITED: AnswerBytes = { takeAnswer: async () => {}, taken: 0 }
+const UNLIMITED: AnswerBytes = { takeAnswer: async () => {}, taken: 0, mustAnswer: () => {} }
 
 /** Requests and background work have connections of their own, so that neither waits for the other. */
 type ConnectionClass = 'request' | 'worker'

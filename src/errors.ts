@@ -43,6 +43,8 @@ export type ErrorExtras = {
   suggestion?: string
   /** Response headers, such as Allow or Retry-After. */
   headers?: Record<string, string>
+  /** The request was refused before it did anything, though the failure is ours: the same one may come again. */
+  nothingDone?: true
 }
 
 /** The only error that reaches a client as it is: everything in it is public. */
@@ -170,6 +172,7 @@ export const renderingBusy = () =>
   new AppError('SERVICE_UNAVAILABLE', 'Too many large messages of this project are being rendered.', {
     suggestion: 'Try again in a few seconds, and send large messages one after the other.',
     headers: { 'retry-after': '5' },
+    nothingDone: true,
   })
 
 export const tooManyFollowers = (reason: string) =>
@@ -185,6 +188,7 @@ export const tooManyBodies = () =>
     {
       suggestion: 'Send large requests one after the other, or try again in a few seconds.',
       headers: { 'retry-after': '5' },
+      nothingDone: true,
     },
   )
 

@@ -91,8 +91,8 @@ export function replayed(stored: StoredRequest, input: unknown): unknown {
 }
 
 /**
- * Runs the work while holding the key. What the caller can mend (4xx) releases it, a failure of ours (5xx)
- * keeps it; a success was stored by the statement that did the work.
+ * Runs the work while holding the key. What the caller can mend (4xx), or what was refused before it began, releases it,
+ * a failure of ours (5xx) keeps it; a success was stored by the statement that did the work.
  */
 export async function withReservation<Result>(
   ctx: Ctx,
@@ -112,7 +112,7 @@ export async function withReservation<Result>(
 async function settle(ctx: Ctx, held: Reservation & { kind: 'held' }, failure: AppError): Promise<void> {
   const owner = [projectIdOf(ctx), held.key, held.holder]
   try {
-    if (failure.statusCode < 500) await ctx.sql(releaseKey, owner)
+    if (failure.statusCode < 500 || failure.extras.nothingDone) await ctx.sql(releaseKey, owner)
     else {
       const { code, message, statusCode } = failure
       const answer = JSON.stringify({ code, message } satisfies StoredFailure)

@@ -23,8 +23,11 @@ export class RecordedNames {
   }
 
   remember(place: string, names: string[], now: number): void {
-    if (this.#until.size + names.length > MAX_REMEMBERED) this.#until.clear()
     for (const name of names) this.#until.set(`${place} ${name}`, now + REMEMBERED_MS)
+    for (const oldest of this.#until.keys()) {
+      if (this.#until.size <= MAX_REMEMBERED) return
+      this.#until.delete(oldest)
+    }
   }
 
   forget(place: string, name: string): void {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import type { Actor } from '../access.ts'
 import type { Config } from '../config.ts'
 import { createCtx, type Services } from '../ctx.ts'
@@ -44,10 +45,12 @@ async function handleGraphQL(
       charge: (cost: number) => admission.charge(exchange, actor, cost),
     },
   )
+  // A subscription lasts; what it was asked with is not needed any more.
+  bytes.giveBackBody()
   if (answer.status === 406) throw notAcceptable()
   bytes.takeReadyAnswer(Number(answer.headers.get('content-length') ?? 0))
   const headers = Object.fromEntries(answer.headers)
-  if (answer.body) await replyInParts(exchange, answer.status, headers, answer.body)
+  if (answer.body) await replyInParts(exchange, answer.status, headers, Readable.from(answer.body))
   else reply(exchange, answer.status, headers, null)
 }
 

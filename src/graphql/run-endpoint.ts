@@ -3,17 +3,33 @@ import { assertAccess } from '../access.ts'
 import type { Ctx } from '../ctx.ts'
 import { fieldError } from '../errors.ts'
 import { hashInput, replayed, withReservation } from '../idempotency.ts'
+import { cutText } from '../lib/cut-text.ts'
 import { findUnstorable, MAX_JSON_DEPTH } from '../lib/json.ts'
 import { checkInput } from './check-input.ts'
 import type { Endpoint } from './endpoint-plugin.ts'
 import { inputSchemaOf } from './input-schema.ts'
 import { nameOf } from './rest-route.ts'
 
+/** Characters of a path that an error names. */
+const MAX_TOLD = 200
+
 type Args = { input?: unknown; idempotencyKey?: unknown; idempotencyReplay?: unknown }
 type Resolve = (args: Args, ctx: Ctx) => unknown
 
 /** What happens around the resolver of every operation, whichever door the request came through. */
 export async function runEndpoint(
+  endpoint: Endpoint,
+  args: Args,
+  ctx: Ctx,
+  info: GraphQLResolveInfo,
+  resolve: Resolve,
+): Promise<unknown> {
+  const result = await reserveAndRun(endpoint, args, ctx, info, resolve)
+  if (endpoint.writes) ctx.answerBytes.mustAnswer()
+  return result
+}
+
+async function reserveAndRun(
   endpoint: Endpoint,
   args: Args,
   ctx: Ctx,
@@ -48,7 +64,8 @@ function checkArgs(args: Args, info: GraphQLResolveInfo): Args {
 function assertStorable(args: Args): void {
   const found = findUnstorable(args)
   if (!found) return
-  const field = found.path.replace(/^input\.?/, '')
+  // A key may be as long as the whole body.
+  const field = cutText(found.path.replace(/^input\.?/, ''), MAX_TOLD)
   if (found.reason === 'depth') {
     throw fieldError(field, 'too_big', `must not be nested deeper than ${MAX_JSON_DEPTH} levels`)
   }

@@ -21,6 +21,12 @@ const MAX_DISCARDED_BYTES = 256 * 1024 * 1024
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
+/**
+ * A body must come so fast that the whole of it is there in this time, after a while to begin with: nobody keeps room for
+ * what he does not send. In milliseconds.
+ */
+const PACE = { whole: 60_000, grace: 10_000, lookEvery: 5_000 }
+
 /** Of a body that comes in chunks so much is taken from the budget at a time, in bytes. */
 const CHUNKED_STEP = 256 * 1024
 
@@ -40,6 +46,11 @@ export async function readBody({ request, bytes }: Exchange, limit: number): Pro
   let size = 0
   // Up to here it is not counted.
   let taken = CHUNKED_STEP
+  const began = performance.now()
+  const pace = setInterval(() => {
+    const part = (performance.now() - began - PACE.grace) / PACE.whole
+    if (size < Number(length ?? 0) * part) request.destroy()
+  }, PACE.lookEvery)
   try {
     // Stopping early must leave the connection alone: the answer goes over it.
     const body: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false })
@@ -55,6 +66,8 @@ export async function readBody({ request, bytes }: Exchange, limit: number): Pro
   } catch (error) {
     if (error instanceof AppError) throw error
     throw invalidBody('The request ended before its body was complete.')
+  } finally {
+    clearInterval(pace)
   }
   return whole ?? Buffer.concat(chunks, size)
 }

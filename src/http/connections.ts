@@ -1,11 +1,11 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { networksOf } from '../lib/networks.ts'
+import { networksOf, subscriberOf } from '../lib/networks.ts'
 
 export type ConnectionLimits = {
   /** Open connections of the process. */
   total: number
-  /** Open connections of one address; 0 = any number. */
+  /** Open connections of one address (IPv6: /64); 0 = any number. */
   perAddress: number
   /** Addresses and networks (CIDR) of reverse proxies, behind which are many clients. */
   trustedProxies: readonly string[]
@@ -18,15 +18,15 @@ export function limitConnections(server: Server, limits: ConnectionLimits): void
   const isProxy = networksOf(limits.trustedProxies)
   const open = new Map<string, number>()
   server.on('connection', (socket: Socket) => {
-    const { remoteAddress } = socket
-    if (remoteAddress === undefined || isProxy(remoteAddress)) return
-    const count = (open.get(remoteAddress) ?? 0) + 1
+    if (socket.remoteAddress === undefined || isProxy(socket.remoteAddress)) return
+    const subscriber = subscriberOf(socket.remoteAddress)
+    const count = (open.get(subscriber) ?? 0) + 1
     if (count > limits.perAddress) return void socket.destroy()
-    open.set(remoteAddress, count)
+    open.set(subscriber, count)
     socket.once('close', () => {
-      const left = (open.get(remoteAddress) ?? 0) - 1
-      if (left > 0) open.set(remoteAddress, left)
-      else open.delete(remoteAddress)
+      const left = (open.get(subscriber) ?? 0) - 1
+      if (left > 0) open.set(subscriber, left)
+      else open.delete(subscriber)
     })
   })
 }

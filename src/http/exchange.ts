@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { discardBody, isReceiving } from './body.ts'
 import { type Budgets, RequestBytes } from './request-bytes.ts'
@@ -60,7 +60,7 @@ export type Headers = Record<string, string>
 /**
  * Answers, and ends the exchange once the request has been received. `body` null sends no body. The answer
  * goes out at once, before whatever is left of the request's body. Throws SERVICE_UNAVAILABLE when it is large and
- * too much of others is on its way.
+ * too much of others is on its way; an error is told in any case.
  */
 export function reply(
   exchange: Exchange,
@@ -69,7 +69,7 @@ export function reply(
   body: string | Buffer | null,
 ): void {
   const length = body === null ? 0 : Buffer.byteLength(body)
-  if (!exchange.response.headersSent) exchange.bytes.takeReadyAnswer(length)
+  if (status < 400 && !exchange.response.headersSent) exchange.bytes.takeReadyAnswer(length)
   send(exchange, status, headers, body, length)
 }
 
@@ -109,17 +109,22 @@ export function replyFixed(exchange: Exchange, { headers, body }: FixedAnswer): 
 export const matches = (ifNoneMatch: string | undefined, etag: string | undefined): boolean =>
   (ifNoneMatch ?? '').split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')))
 
-/** Sends an answer of parts as fast as the client takes them. A client that leaves meanwhile is no failure. */
+/**
+ * Sends an answer of parts as fast as the client takes them, and ends their source. A client that leaves meanwhile, or
+ * has left already, is no failure.
+ */
 export async function replyInParts(
   exchange: Exchange,
   status: number,
   headers: Headers,
-  parts: AsyncIterable<string | Uint8Array>,
+  parts: Readable,
 ): Promise<void> {
   const { method, response, requestId } = exchange
+  if (method === 'HEAD' || response.destroyed) parts.destroy()
+  if (response.destroyed) return
   response.writeHead(status, { ...headers, 'x-request-id': requestId })
   if (method === 'HEAD') return void response.end()
-  await pipeline(Readable.from(parts), response).catch(ignoreDeparture)
+  await pipeline(parts, response).catch(ignoreDeparture)
 }
 
 function ignoreDeparture(error: unknown): void {
@@ -127,7 +132,10 @@ function ignoreDeparture(error: unknown): void {
   if (!left) throw error
 }
 
-const GONE = ['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE']
+const GONE = [
+  ...['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE', 'ERR_STREAM_DESTROYED'],
+  ...['ECONNRESET', 'EPIPE'],
+]
 
 export const JSON_HEADERS: Headers = {
   'content-type': 'application/json; charset=utf-8',

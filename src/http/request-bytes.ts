@@ -8,16 +8,34 @@ const UNCOUNTED = 64 * 1024
 const WAIT_MS = 10_000
 
 /** What the bodies and the answers of all requests of a process may take up. */
-export type Budgets = Record<'bodies' | 'anonymousBodies' | 'answers' | 'answerParts', ByteBudget>
+export type Budgets = Record<
+  'largeBodies' | 'bodies' | 'publicBodies' | 'anonymousBodies' | 'answers' | 'answerParts',
+  ByteBudget
+>
+
+/** Bodies above it, in bytes, are messages with much in them; they wait for each other only. */
+const LARGE_BODY = MEGABYTE
 
 /**
  * Parsed and worked on, a body takes up to six times its bytes, and an answer up to five times; together they leave a
  * process with 1 GB of heap below 700 MB.
  */
 export const createBudgets = (): Budgets => ({
-  bodies: new ByteBudget({
+  largeBodies: new ByteBudget({
     total: 48 * MEGABYTE,
     perOwner: 32 * MEGABYTE,
+    waitMs: WAIT_MS,
+    refusal: tooManyBodies,
+  }),
+  bodies: new ByteBudget({
+    total: 16 * MEGABYTE,
+    perOwner: 4 * MEGABYTE,
+    waitMs: WAIT_MS,
+    refusal: tooManyBodies,
+  }),
+  publicBodies: new ByteBudget({
+    total: 8 * MEGABYTE,
+    perOwner: 2 * MEGABYTE,
     waitMs: WAIT_MS,
     refusal: tooManyBodies,
   }),
@@ -45,8 +63,11 @@ export const createBudgets = (): Budgets => ({
 export class RequestBytes {
   readonly #budgets: Budgets
   readonly #taken: GiveBack[] = []
+  readonly #takenByBody: GiveBack[] = []
   #owner: string | null = null
+  #isPublic = false
   #ofAnswer = 0
+  #mustAnswer = false
 
   get taken(): number {
     return this.#ofAnswer
@@ -58,21 +79,36 @@ export class RequestBytes {
 
   /** Everybody has a project's public key, so what comes with it takes nothing from what comes with the secret one. */
   charge(actor: Actor): void {
+    this.#isPublic = actor.kind === 'key' && actor.keyKind === 'public'
     this.#owner = actor.kind === 'key' ? `${actor.keyKind} ${actor.project.id}` : null
   }
 
   /** Waits until there is room for a body of so many bytes. Throws SERVICE_UNAVAILABLE. */
   async takeBody(bytes: number): Promise<void> {
-    if (bytes > UNCOUNTED) this.#taken.push(await this.#bodies.take(bytes, this.#owner ?? ''))
+    if (bytes <= UNCOUNTED) return
+    this.#takenByBody.push(await this.#bodiesOf(bytes).take(bytes, this.#owner ?? ''))
   }
 
   /** Takes room for more of a body whose length nobody has told. Throws SERVICE_UNAVAILABLE. */
   takeMoreOfBody(bytes: number): void {
-    this.#taken.push(this.#bodies.takeNow(bytes, this.#owner ?? ''))
+    this.#takenByBody.push(this.#bodiesOf(Infinity).takeNow(bytes, this.#owner ?? ''))
   }
 
-  get #bodies(): ByteBudget {
-    return this.#owner === null ? this.#budgets.anonymousBodies : this.#budgets.bodies
+  #bodiesOf(bytes: number): ByteBudget {
+    const { anonymousBodies, publicBodies, largeBodies, bodies } = this.#budgets
+    if (this.#owner === null) return anonymousBodies
+    if (this.#isPublic) return publicBodies
+    return bytes > LARGE_BODY ? largeBodies : bodies
+  }
+
+  /** The body is not needed any more. */
+  giveBackBody(): void {
+    for (const giveBack of this.#takenByBody.splice(0)) giveBack()
+  }
+
+  /** What the request does is done: its answer cannot be refused, whatever it takes. */
+  mustAnswer(): void {
+    this.#mustAnswer = true
   }
 
   /**
@@ -82,22 +118,30 @@ export class RequestBytes {
   async takeAnswer(bytes: number): Promise<void> {
     const { answers } = this.#budgets
     const owner = this.#owner ?? ''
-    this.#taken.push(this.#ofAnswer > 0 ? answers.takeNow(bytes, owner) : await answers.take(bytes, owner))
+    if (this.#mustAnswer) this.#taken.push(answers.takeAnyway(bytes, owner))
+    else
+      this.#taken.push(this.#ofAnswer > 0 ? answers.takeNow(bytes, owner) : await answers.take(bytes, owner))
     this.#ofAnswer += bytes
   }
 
   /** Takes room for an answer that is ready to be written, unless it was taken before. Throws SERVICE_UNAVAILABLE. */
   takeReadyAnswer(bytes: number): void {
     const more = bytes - this.#ofAnswer
-    if (more > UNCOUNTED) this.#taken.push(this.#budgets.answers.takeNow(more, this.#owner ?? ''))
+    if (more <= UNCOUNTED) return
+    const { answers } = this.#budgets
+    const owner = this.#owner ?? ''
+    this.#taken.push(this.#mustAnswer ? answers.takeAnyway(more, owner) : answers.takeNow(more, owner))
   }
 
   /** Takes room for a part of an answer that is written in parts; each is given back when it is written. */
-  takePart(bytes: number): Promise<GiveBack> {
-    return this.#budgets.answerParts.take(bytes, this.#owner ?? '')
+  takePart(bytes: number, mayBeRefused: boolean): Promise<GiveBack> {
+    const { answerParts } = this.#budgets
+    const owner = this.#owner ?? ''
+    return mayBeRefused ? answerParts.take(bytes, owner) : answerParts.takeInTime(bytes, owner)
   }
 
   giveBack(): void {
+    this.giveBackBody()
     for (const giveBack of this.#taken.splice(0)) giveBack()
   }
 }

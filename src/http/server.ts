@@ -74,10 +74,14 @@ export function serveRoutes(server: Server, options: ServerOptions): () => Promi
       observe(exchange, options)
     })
     response.on('error', (error) => log.debug({ err: error }, 'the client has gone'))
-    // answerRequest catches everything itself.
-    void answerRequest(table, exchange, options).then(() => {
+    const end = () => {
       isHandled = true
       if (response.closed) exchange.bytes.giveBack()
+    }
+    void answerRequest(table, exchange, options).then(end, (error: unknown) => {
+      log.error({ err: error, requestId: exchange.requestId }, 'an error could not be answered')
+      response.destroy()
+      end()
     })
   })
   const serve = (request: IncomingMessage, response: ServerResponse) => turns.take(request, response)

@@ -24,17 +24,17 @@ export class ByteCache<Value> {
 
   /** `bytes` is what key and value take in memory. */
   set(key: string, value: Value, bytes: number): void {
-    this.#delete(key)
+    this.delete(key)
     if (bytes > this.#maxBytes / 4) return
     this.#entries.set(key, { value, bytes })
     this.#bytes += bytes
     for (const oldest of this.#entries.keys()) {
       if (this.#bytes <= this.#maxBytes) return
-      this.#delete(oldest)
+      this.delete(oldest)
     }
   }
 
-  #delete(key: string): void {
+  delete(key: string): void {
     const entry = this.#entries.get(key)
     if (!entry) return
     this.#entries.delete(key)

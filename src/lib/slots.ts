@@ -57,6 +57,12 @@ export class Slots {
     return this.#givingBack(size, owner)
   }
 
+  /** The same also when there is not so much: others wait until there is again. */
+  takeAnyway(size: number, owner: string): () => void {
+    this.#note(owner, size)
+    return this.#givingBack(size, owner)
+  }
+
   #givingBack(size: number, owner: string): () => void {
     let given = false
     return () => {

@@ -22,10 +22,14 @@ export function isHeaderName(name: string): boolean {
   return fieldName.test(name)
 }
 
-/** True for a custom header that would say whose the message is, or give orders to the servers on its way. */
-export function isReservedHeader(name: string): boolean {
-  return ownFields.test(name) || orders.test(name)
-}
+/** True for a custom header that would say whose the message is. */
+export const isOwnHeader = (name: string): boolean => ownFields.test(name)
+
+/** True for a custom header that would give orders to the servers on its way. */
+export const isOrder = (name: string): boolean => orders.test(name)
+
+/** True for a custom header that no request may have. */
+export const isReservedHeader = (name: string): boolean => isOwnHeader(name) || isOrder(name)
 
 /** RFC 5322, 3.6.4, has ASCII only in these, and RFC 2047 no encoded words: other characters would arrive broken. */
 export function isUnreadableValue(name: string, value: string): boolean {

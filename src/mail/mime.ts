@@ -8,7 +8,7 @@ import { foldLines } from 'nodemailer/lib/mime-funcs'
 import MimeNode from 'nodemailer/lib/mime-node'
 import { type DkimOptions, dkimSignature } from './dkim.ts'
 import { headerText, oneLine, phrase } from './header-text.ts'
-import { isHeaderName, isReservedHeader } from './headers.rules.ts'
+import { isHeaderName, isOrder, isOwnHeader } from './headers.rules.ts'
 import type { DkimKey, MailAttachment, OutgoingMail } from './mailer.ts'
 
 /** The message itself is at fault: no provider can ever take it. */
@@ -106,13 +106,16 @@ function addressField(field: 'From' | 'To', address: string, name = ''): string 
 }
 
 function headers(mail: OutgoingMail) {
-  const custom = mail.headers.map(({ name, value }) => {
-    if (!isHeaderName(name)) throw new UnsendableMail(`${JSON.stringify(name)} is not a header name`)
-    if (isReservedHeader(name)) throw new UnsendableMail(`The header ${name} cannot be set`)
-    return structured.has(name.toLowerCase())
-      ? { key: name, value: oneLine(value) }
-      : unstructured(name, value)
-  })
+  // Requests with orders are refused; mail that was accepted before they were leaves without them.
+  const custom = mail.headers
+    .filter(({ name }) => !isOrder(name))
+    .map(({ name, value }) => {
+      if (!isHeaderName(name)) throw new UnsendableMail(`${JSON.stringify(name)} is not a header name`)
+      if (isOwnHeader(name)) throw new UnsendableMail(`The header ${name} cannot be set`)
+      return structured.has(name.toLowerCase())
+        ? { key: name, value: oneLine(value) }
+        : unstructured(name, value)
+    })
   return [unstructured('Subject', mail.subject), ...custom]
 }
 

@@ -4,8 +4,8 @@ import { isJsonObject } from '../lib/json.ts'
 import type { Piece } from '../pieces.ts'
 
 type Work = {
-  /** Waits until there is room for so many bytes. */
-  takeRoom: (bytes: number) => Promise<GiveBack>
+  /** Waits until there is room for so many bytes. Only the first piece may be refused: then nothing has been sent. */
+  takeRoom: (bytes: number, isFirst: boolean) => Promise<GiveBack>
   /** Makes what is shown of records. */
   complete: (records: unknown[]) => Promise<unknown[]>
 }
@@ -26,16 +26,21 @@ export async function textInPieces(
   ...given: Parameters<typeof partsOf>
 ): Promise<AsyncIterable<string | Buffer>> {
   const parts = partsOf(...given)
-  const first = await parts.next()
-  return first.done ? parts : continued(first.value, parts)
+  let ready: IteratorResult<string | Buffer> | null = await parts.next()
+  const iterator = {
+    next: async () => {
+      const part = ready ?? (await parts.next())
+      ready = null
+      return part
+    },
+    // Also before anything was taken: the first part holds its room.
+    return: () => parts.return(undefined),
+    [Symbol.asyncIterator]: () => iterator,
+  }
+  return iterator
 }
 
-type Parts = AsyncGenerator<string | Buffer>
-
-async function* continued(first: string | Buffer, parts: Parts): Parts {
-  yield first
-  yield* parts
-}
+type Parts = AsyncGenerator<string | Buffer, undefined>
 
 async function* partsOf(
   body: unknown,
@@ -47,8 +52,8 @@ async function* partsOf(
   const text = JSON.stringify(body, (_key, value) => (value === list ? mark : value))
   const [before = '', after = ''] = text.split(`"${mark}"`)
   let lead = `${before}[`
-  for (const { bytes, read } of pieces) {
-    const giveBack = await takeRoom(bytes)
+  for (const [place, { bytes, read }] of pieces.entries()) {
+    const giveBack = await takeRoom(bytes, place === 0)
     try {
       const items = await complete(await read())
       if (items.length === 0) continue

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import {
   type ExecutionResult,
   execute,
@@ -217,10 +218,10 @@ async function answerInPieces(
   pieces: Pieces,
   complete: (records: unknown[]) => Promise<unknown[]>,
 ): Promise<void> {
-  const takeRoom = (bytes: number) => exchange.bytes.takePart(bytes)
+  const takeRoom = (bytes: number, isFirst: boolean) => exchange.bytes.takePart(bytes, isFirst)
   const body = bodyOf(operation, result)
   const text = await textInPieces(body, listOf(result), pieces.all, { takeRoom, complete })
-  await replyInParts(exchange, operation.route.status, JSON_HEADERS, text)
+  await replyInParts(exchange, operation.route.status, JSON_HEADERS, Readable.from(text))
 }
 
 /** The contract's short form of an error on some endpoints: 400 and `{ error }`. */

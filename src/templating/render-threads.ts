@@ -12,6 +12,13 @@ const THREADS = 2
 const MAX_WAITING = { perOwner: 50, all: 500 }
 /** Milliseconds for one task, the start of its thread included. */
 const TASK_MS = 10_000
+
+type RunOptions = {
+  /** Milliseconds for the task. */
+  taskMs?: number
+  /** For those who wait in bounded numbers already: they are never refused. */
+  mayWait?: boolean
+}
 /** A small young generation costs no time here, and spares 140 MB. */
 const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 }
 
@@ -26,6 +33,7 @@ export class RenderThreads {
   readonly #idle: Worker[] = []
   readonly #running = new Set<Worker>()
   #waitingInAll = 0
+  #isStopped = false
 
   constructor({ taskMs = TASK_MS } = {}) {
     this.#taskMs = taskMs
@@ -35,20 +43,26 @@ export class RenderThreads {
    * `jobOf` is asked when the task's turn has come. The result is null when the task came to more than it may cost.
    * Throws RenderingBusy.
    */
-  async run<Name extends TaskName>(owner: string, jobOf: () => Job<Name>): Promise<Answer<Name>['result']> {
-    const leave = await this.#enter(owner)
+  async run<Name extends TaskName>(
+    owner: string,
+    jobOf: () => Job<Name>,
+    { taskMs = this.#taskMs, mayWait = false }: RunOptions = {},
+  ): Promise<Answer<Name>['result']> {
+    const leave = await this.#enter(owner, mayWait)
     try {
-      return await this.#perform(jobOf())
+      return await this.#perform(jobOf(), taskMs)
     } finally {
       leave()
     }
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true
     await Promise.all([...this.#running].map((thread) => thread.terminate()))
   }
 
-  async #enter(owner: string): Promise<() => void> {
+  async #enter(owner: string, mayWait: boolean): Promise<() => void> {
+    if (mayWait) return this.#slots.take(1, owner)
     const own = this.#waiting.get(owner) ?? 0
     if (own >= MAX_WAITING.perOwner || this.#waitingInAll >= MAX_WAITING.all) throw new RenderingBusy()
     this.#noteWaiting(owner, 1)
@@ -66,13 +80,17 @@ export class RenderThreads {
     this.#waitingInAll += change
   }
 
-  async #perform<Name extends TaskName>(job: Job<Name>): Promise<Answer<Name>['result']> {
+  async #perform<Name extends TaskName>(job: Job<Name>, taskMs: number): Promise<Answer<Name>['result']> {
+    if (this.#isStopped) throw new RenderingBusy()
     const thread = this.#idle.pop() ?? this.#start()
+    const ended = new AbortController()
+    const end = () => ended.abort()
+    thread.once('exit', end)
     thread.ref()
     try {
       thread.postMessage(job)
       const [answer]: Answer<Name>[] = await once(thread, 'message', {
-        signal: AbortSignal.timeout(this.#taskMs),
+        signal: AbortSignal.any([AbortSignal.timeout(taskMs), ended.signal]),
       })
       this.#idle.push(thread)
       return answer?.result ?? null
@@ -81,6 +99,7 @@ export class RenderThreads {
       if (isTooMuch(error)) return null
       throw error
     } finally {
+      thread.off('exit', end)
       // A thread that waits for work keeps no process alive.
       thread.unref()
     }
@@ -92,7 +111,11 @@ export class RenderThreads {
       resourceLimits: MEMORY,
     })
     this.#running.add(thread)
-    thread.once('exit', () => this.#running.delete(thread))
+    thread.once('exit', () => {
+      this.#running.delete(thread)
+      const place = this.#idle.indexOf(thread)
+      if (place !== -1) this.#idle.splice(place, 1)
+    })
     // Who waits for the thread hears of it; one that nobody waits for any more must not end the process.
     thread.on('error', () => {})
     return thread

@@ -1,6 +1,6 @@
 import { RenderBudget } from './render-budget.ts'
 import { RenderThreads } from './render-threads.ts'
-import { type MeteredTask, perform, type TaskInput, type TaskResult } from './tasks.ts'
+import { type Job, type MeteredTask, perform, type TaskInput, type TaskResult } from './tasks.ts'
 import { TemplateCache } from './template-cache.ts'
 import { boundedHtml, roughText, SHORT_HTML, textFromHtml } from './text-part.ts'
 import { RenderedTooLarge } from './work-meter.ts'
@@ -11,6 +11,9 @@ const UNMETERED = { work: 0, characters: 0 }
 const COST_OF_MOVING = 3
 /** Of what is left: a message is not refused for its length alone, which other limits bound. */
 const MAX_COST_OF_MOVING = 0.5
+
+/** Milliseconds for the text part of a message that is on its way; a newsletter takes some 20. */
+const TEXT_OF_MAIL_MS = 1_000
 
 /** Who renders, and what the request may still cost. Owners take turns on the other threads. */
 export type RenderCaller = { owner: string; budget: RenderBudget }
@@ -50,9 +53,21 @@ export class Rendering {
   /** The text part of a message. What takes too long is told without its structure. Throws RenderingBusy. */
   async textOf(html: string, owner: string): Promise<string> {
     if (html.length <= SHORT_HTML) return textFromHtml(html)
-    const input = JSON.stringify({ html: boundedHtml(html) })
-    const result = await this.#threads.run(owner, () => ({ name: 'text', input, allowance: UNMETERED }))
-    return result?.value ?? roughText(html)
+    const bounded = boundedHtml(html)
+    const result = await this.#threads.run(owner, textJob(bounded))
+    return result?.value ?? roughText(bounded)
+  }
+
+  /**
+   * The same for mail that is on its way, however much of it waits. Its turns are others than those of the project's
+   * requests, and shorter ones.
+   */
+  async textOfMail(html: string, projectId: string): Promise<string> {
+    if (html.length <= SHORT_HTML) return textFromHtml(html)
+    const bounded = boundedHtml(html)
+    const options = { taskMs: TEXT_OF_MAIL_MS, mayWait: true }
+    const result = await this.#threads.run(`mail of ${projectId}`, textJob(bounded), options)
+    return result?.value ?? roughText(bounded)
   }
 
   stop(): Promise<void> {
@@ -77,3 +92,9 @@ export class Rendering {
     }
   }
 }
+
+const textJob = (html: string) => (): Job<'text'> => ({
+  name: 'text',
+  input: JSON.stringify({ html }),
+  allowance: UNMETERED,
+})

@@ -70,7 +70,7 @@ export const SHORT_HTML = 4_096
 export function textFromHtml(html: string): string {
   const bounded = boundedHtml(html)
   const text = isTooDeep(bounded) ? cutOff : convert(withLineBreaks(bounded))
-  return cutText(text.includes(cutOff) ? convert(withoutTags(bounded)) : text, longestText)
+  return cutText(text.includes(cutOff) ? convert(withoutTags(withoutHidden(bounded))) : text, longestText)
 }
 
 /** The part of it that the text is made from. */
@@ -80,7 +80,24 @@ export const boundedHtml = (html: string): string =>
     : cutText(html.slice(0, longestWithData).replace(dataUri, ''), longestHtml)
 
 /** What stands in for a text that takes too long to make: the beginning of what `html` says, without its structure. */
-export const roughText = (html: string): string => convert(withoutTags(html.slice(0, 4 * SHORT_HTML)))
+export const roughText = (html: string): string =>
+  convert(withoutTags(withoutHidden(html).slice(0, 4 * SHORT_HTML)))
+
+/** Leaves out what is not shown of it. An element without an end goes on to the end of the text, as in browsers. */
+function withoutHidden(html: string): string {
+  const start = /<(head|style|script)\b/gi
+  let shown = ''
+  let from = 0
+  for (let found = start.exec(html); found; found = start.exec(html)) {
+    shown += html.slice(from, found.index)
+    const end = new RegExp(`</${found[1]}\\b[^>]*>?`, 'gi')
+    end.lastIndex = start.lastIndex
+    if (!end.exec(html)) return shown
+    from = end.lastIndex
+    start.lastIndex = from
+  }
+  return shown + html.slice(from)
+}
 
 /**
  * Counts much as the parser does, for which an end tag of an element that is not open ends nothing. Markup that is made

@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { type Answer, type Job, perform, type TaskName } from './tasks.ts'
 import { TemplateCache } from './template-cache.ts'
@@ -7,8 +7,16 @@ import { RenderedTooLarge, WorkMeter } from './work-meter.ts'
 /** Nice value: requests go first when processors are short. */
 const PRIORITY = 5
 
-// On Linux it is that of a thread, elsewhere it would be that of the process.
-if (process.platform === 'linux') setPriority(PRIORITY)
+// On Linux it is that of a thread, elsewhere it would be that of the process. A process that is nice itself stays as it is.
+if (process.platform === 'linux' && getPriority() < PRIORITY) giveWay()
+
+function giveWay(): void {
+  try {
+    setPriority(PRIORITY)
+  } catch {
+    // A sandbox may not allow it; the work is the same without.
+  }
+}
 
 const templates = new TemplateCache()
 

@@ -16,11 +16,12 @@ const MEGABYTE = 1024 * 1024
 
 const budgets = (): Budgets => {
   const limits = { total: 3 * MEGABYTE, perOwner: 2 * MEGABYTE, waitMs: 100 }
-  const bodies = { ...limits, refusal: tooManyBodies }
+  const ofBodies = { ...limits, refusal: tooManyBodies }
+  const bodies = new ByteBudget(ofBodies)
   const answers = { ...limits, refusal: tooManyAnswers }
   return {
-    bodies: new ByteBudget(bodies),
-    anonymousBodies: new ByteBudget({ ...bodies, total: MEGABYTE, perOwner: MEGABYTE }),
+    ...{ largeBodies: bodies, bodies, publicBodies: bodies },
+    anonymousBodies: new ByteBudget({ ...ofBodies, total: MEGABYTE, perOwner: MEGABYTE }),
     answers: new ByteBudget(answers),
     answerParts: new ByteBudget(answers),
   }

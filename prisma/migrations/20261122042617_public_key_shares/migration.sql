@@ -1,8 +1,7 @@
--- AlterTable
-ALTER TABLE "idempotency_keys" ADD COLUMN     "with_secret_key" BOOLEAN NOT NULL DEFAULT false;
+-- Who made the requests of the last hours is not known: the public key is told nothing of them. Both steps touch the
+-- catalogue only, however many keys there are.
+ALTER TABLE "idempotency_keys" ADD COLUMN     "with_secret_key" BOOLEAN NOT NULL DEFAULT true;
+ALTER TABLE "idempotency_keys" ALTER COLUMN "with_secret_key" SET DEFAULT false;
 
 -- AlterTable
 ALTER TABLE "limit_windows" ADD COLUMN     "public_used" INTEGER NOT NULL DEFAULT 0;
-
--- Who made the requests of the last hours is not known; what the public key cannot call was not its own.
-UPDATE "idempotency_keys" SET "with_secret_key" = true WHERE "request" <> 'POST /v1/track';

@@ -1,4 +1,5 @@
 import type { Ctx, Services } from '../../ctx.ts'
+import { beforeAbort } from '../../lib/before-abort.ts'
 import { SingleFile } from '../../lib/pauses.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { Mailer } from '../../mail/mailer.ts'
@@ -167,7 +168,8 @@ async function outcomeFor(
   const email = read.get(taken.id)
   if (!email) return { outcome: GONE, handOverMs: null }
   // Made before a connection is taken: one that takes long is no reason to keep others from it.
-  const text = await texts.of(turn.projectId, email.html ?? '')
+  const text = await beforeAbort(turn.signal, texts.of(turn.projectId, email.html ?? ''))
+  if (text === null) return { outcome: givenBack(null), handOverMs: null }
   // A turn of a backlog may have met mail that cannot wait for the rest of it.
   const urgent = turn.standing === 'fresh' || taken.priority === PRIORITIES.transactional
   const giveConnection = await connections.take(1, turn.projectId, { urgent })

@@ -20,10 +20,13 @@ export class TextParts {
     const bounded = boundedHtml(html)
     const key = hash('sha256', bounded, 'base64')
     const known = this.#made.get(key)
-    if (known) return known
-    // Mail leaves, with a lesser text part if need be. Its turns are others than those of the project's requests.
-    const text = this.#rendering.textOf(bounded, `mail of ${projectId}`).catch(() => roughText(bounded))
+    if (known) return known.catch(() => roughText(bounded))
+    const text = this.#rendering.textOfMail(bounded, projectId)
     this.#made.set(key, text, BYTES.entry + bounded.length * BYTES.character)
-    return text
+    return text.catch(() => {
+      // Mail leaves, with a lesser text part if need be; the next message with this body tries again.
+      this.#made.delete(key)
+      return roughText(bounded)
+    })
   }
 }
