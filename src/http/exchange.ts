@@ -120,11 +120,18 @@ export async function replyInParts(
   parts: Readable,
 ): Promise<void> {
   const { method, response, requestId } = exchange
-  if (method === 'HEAD' || response.destroyed) parts.destroy()
+  if (method === 'HEAD' || response.destroyed) endSource(parts)
   if (response.destroyed) return
   response.writeHead(status, { ...headers, 'x-request-id': requestId })
   if (method === 'HEAD') return void response.end()
   await pipeline(parts, response).catch(ignoreDeparture)
+}
+
+/** After its first part: a stream of events does not know what to end before it has begun. */
+function endSource(parts: Readable): void {
+  // Nobody waits for what it says.
+  parts.on('error', () => {})
+  parts.once('readable', () => parts.destroy())
 }
 
 function ignoreDeparture(error: unknown): void {

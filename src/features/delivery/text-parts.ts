@@ -20,13 +20,13 @@ export class TextParts {
     const bounded = boundedHtml(html)
     const key = hash('sha256', bounded, 'base64')
     const known = this.#made.get(key)
-    if (known) return known.catch(() => roughText(bounded))
-    const text = this.#rendering.textOfMail(bounded, projectId)
-    this.#made.set(key, text, BYTES.entry + bounded.length * BYTES.character)
-    return text.catch(() => {
-      // Mail leaves, with a lesser text part if need be; the next message with this body tries again.
+    if (known) return known
+    // Mail leaves, with a lesser text part if need be; the next message with this body tries again.
+    const text = this.#rendering.textOfMail(bounded, projectId).catch(() => {
       this.#made.delete(key)
       return roughText(bounded)
     })
+    this.#made.set(key, text, BYTES.entry + bounded.length * BYTES.character)
+    return text
   }
 }
