@@ -18,6 +18,17 @@ const withoutBodies = (templates: { body: string }[]) =>
   templates.map(({ body, ...rest }) => ({ ...rest, length: body.length }))
 
 scenario('A list over REST that is large', startService, (test) => {
+  test('keeps no room for a client that asks for its head only', async (service) => {
+    const { call, newProject } = service
+    const project = await newProject()
+    const { secret: key } = project
+    await makeTemplates(service, project, [900_000, 900_000, 900_000])
+    for (let count = 0; count < 8; count += 1) {
+      assert.is((await call('HEAD', '/templates', { key })).status, 200)
+    }
+    assert.is((await call('GET', '/templates', { key })).body.total, 3)
+  })
+
   test('is the same whether it is read in pieces or whole', async (service) => {
     const { call, newProject } = service
     const project = await newProject()

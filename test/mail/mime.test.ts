@@ -131,6 +131,15 @@ scenario('The MIME message: headers', nothingShared, (test) => {
     assert.is(email.attachments.length, 1)
   })
 
+  test('a header that gives orders to servers on the way is left out', async () => {
+    const headers = [
+      { name: 'X-Mailgun-Tag', value: 'old' },
+      { name: 'X-Kept', value: 'kept' },
+    ]
+    const { email } = await composed({ headers })
+    assert.equal([headerOf(email, 'X-Mailgun-Tag'), headerOf(email, 'X-Kept')], [undefined, 'kept'])
+  })
+
   test('a header that would replace the envelope is refused, and so is what is no header name', async () => {
     for (const name of [
       'Bcc',

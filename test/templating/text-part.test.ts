@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { isTooDeep, textFromHtml } from '../../src/templating/text-part.ts'
+import { isTooDeep, roughText, textFromHtml } from '../../src/templating/text-part.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 scenario('The text part', nothingShared, (test) => {
@@ -10,6 +10,11 @@ scenario('The text part', nothingShared, (test) => {
       'Open [https://x.example/a?b=1&c=2]',
     )
     assert.is(textFromHtml('<a href="https://x.example">https://x.example</a>'), 'https://x.example')
+  })
+
+  test('what takes too long is told without its structure, and without what is not shown', () => {
+    const head = `<HTML><head><title>T</title><style>${'p { color: red }\n'.repeat(2_000)}</style></HEAD>`
+    assert.is(roughText(`${head}<p>Hello</p><script>x('<p>')</script ><p>you</p><style>a{}`), 'Hello you')
   })
 
   test('images, styles and what only the browser reads are dropped', () => {

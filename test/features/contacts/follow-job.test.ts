@@ -50,6 +50,9 @@ async function* eventsOf(response: Response): AsyncGenerator<Body> {
   }
 }
 
+/** As many subscriptions as a project may have, and some. */
+const MORE_THAN_MAY_BE_OPEN = 25
+
 /** A bulk job of one unknown contact, which no worker takes. */
 async function newJob(service: Service): Promise<string> {
   const { body } = await service.call('POST', '/contacts/bulk-delete', {
@@ -174,6 +177,19 @@ scenario('Following a job over server-sent events', start, (test) => {
     const again = await follow(service, project.secret, id)
     assert.is((await again.next()).data.bulkProgress.state, 'completed')
     others.leave()
+  })
+
+  test('is not open for one who asks for its head only', async (service) => {
+    const { secret: key } = service.project
+    const id = await newJob(service)
+    const asked = new URLSearchParams({ query: PROGRESS, variables: JSON.stringify({ id }) })
+    const headers = { accept: 'text/event-stream' }
+    for (let count = 0; count < MORE_THAN_MAY_BE_OPEN; count += 1) {
+      assert.is((await service.call('HEAD', `/graphql?${asked}`, { key, headers })).status, 200)
+    }
+    const following = await follow(service, key, id)
+    assert.is((await following.next()).data.bulkProgress.id, id)
+    following.leave()
   })
 
   test('stops looking when the client leaves', async (service) => {
