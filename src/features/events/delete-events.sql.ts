@@ -47,7 +47,8 @@ export const deleteBatch: Statement<object> = statement(
        where project_id = $1::uuid and name = task.name and created_at < task.before
        order by created_at desc limit $3::int) e
    ),
-   gone as (delete from events e using old where e.project_id = $1::uuid and e.id = old.id),
+   -- By key, whatever the planner thinks of how many there are.
+   gone as (delete from events e where e.project_id = $1::uuid and e.id = any(array(select id from old))),
    found as (select count(*) as count, min(created_at) as first from old),
    finished as (
      delete from event_deletions d using task, found
