@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { systemOf } from '../src/access.ts'
 import { loadConfig } from '../src/config.ts'
-import { type Ctx, createCtx, type Services } from '../src/ctx.ts'
+import { actingFor, type Ctx, createCtx, type Services } from '../src/ctx.ts'
 import { startEmbeddedPostgres } from '../src/db/embedded-postgres.ts'
 import { forceVerified } from '../src/features/domains/domains.ts'
 import { createProject, type NewProject } from '../src/features/projects/projects.ts'
@@ -68,7 +68,7 @@ async function projectIn(directory: string, ctx: Ctx): Promise<NewProject> {
   const file = path.join(directory, 'project.json')
   if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'))
   const project = await createProject(ctx, { name: 'Bench' })
-  await forceVerified({ ...ctx, actor: systemOf(project.id) }, BENCH_DOMAIN)
+  await forceVerified(actingFor(ctx, project.id), BENCH_DOMAIN)
   writeFileSync(file, JSON.stringify(project), { mode: 0o600 })
   return project
 }

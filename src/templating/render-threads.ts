@@ -10,8 +10,9 @@ export class RenderingBusy extends Error {
 
 const THREADS = 2
 const MAX_WAITING = { perOwner: 50, all: 500 }
-/** Milliseconds for one task, the start of its thread included. */
+/** Milliseconds for one task, and for the start of a thread. */
 const TASK_MS = 10_000
+const START_MS = 30_000
 
 type RunOptions = {
   /** Milliseconds for the task. */
@@ -82,16 +83,14 @@ export class RenderThreads {
 
   async #perform<Name extends TaskName>(job: Job<Name>, taskMs: number): Promise<Answer<Name>['result']> {
     if (this.#isStopped) throw new RenderingBusy()
-    const thread = this.#idle.pop() ?? this.#start()
-    const ended = new AbortController()
-    const end = () => ended.abort()
-    thread.once('exit', end)
+    const known = this.#idle.pop()
+    const thread = known ?? this.#start()
     thread.ref()
     try {
+      // It says when it has loaded what it works with, which takes long on a busy machine.
+      if (!known) await nextMessage(thread, START_MS)
       thread.postMessage(job)
-      const [answer]: Answer<Name>[] = await once(thread, 'message', {
-        signal: AbortSignal.any([AbortSignal.timeout(taskMs), ended.signal]),
-      })
+      const [answer]: Answer<Name>[] = await nextMessage(thread, taskMs)
       this.#idle.push(thread)
       return answer?.result ?? null
     } catch (error) {
@@ -99,7 +98,6 @@ export class RenderThreads {
       if (isTooMuch(error)) return null
       throw error
     } finally {
-      thread.off('exit', end)
       // A thread that waits for work keeps no process alive.
       thread.unref()
     }
@@ -119,6 +117,18 @@ export class RenderThreads {
     // Who waits for the thread hears of it; one that nobody waits for any more must not end the process.
     thread.on('error', () => {})
     return thread
+  }
+}
+
+/** Rejects when there is none in time, and when the thread ends. */
+async function nextMessage(thread: Worker, ms: number) {
+  const ended = new AbortController()
+  const end = () => ended.abort()
+  thread.once('exit', end)
+  try {
+    return await once(thread, 'message', { signal: AbortSignal.any([AbortSignal.timeout(ms), ended.signal]) })
+  } finally {
+    thread.off('exit', end)
   }
 }
 

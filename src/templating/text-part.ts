@@ -85,7 +85,7 @@ export const roughText = (html: string): string =>
 
 /** Leaves out what is not shown of it. An element without an end goes on to the end of the text, as in browsers. */
 function withoutHidden(html: string): string {
-  const start = /<(head|style|script)\b/gi
+  const start = /<(title|style|script)\b/gi
   let shown = ''
   let from = 0
   for (let found = start.exec(html); found; found = start.exec(html)) {

@@ -22,6 +22,8 @@ const templates = new TemplateCache()
 
 parentPort?.on('message', (job: Job<TaskName>) => parentPort?.postMessage(answerTo(job)))
 
+parentPort?.postMessage('ready')
+
 function answerTo({ name, input, allowance }: Job<TaskName>): Answer<TaskName> {
   const meter = new WorkMeter(allowance)
   try {

@@ -139,9 +139,10 @@ scenario(
     })
 
     test('give up a task that takes too long, and take the next one', async (threads) => {
-      const hurried = new RenderThreads({ taskMs: 0 })
-      assert.is(await hurried.run('a', job), null)
-      assert.is(await hurried.run('a', job), null)
+      const hurried = new RenderThreads({ taskMs: 1 })
+      const long = () => ({ ...job(), input: JSON.stringify({ html: '<p>Hello</p>'.repeat(100_000) }) })
+      assert.is(await hurried.run('a', long), null)
+      assert.is(await hurried.run('a', long), null)
       await hurried.stop()
       assert.is((await threads.run('a', job))?.value, 'Hello')
     })
