@@ -6,8 +6,6 @@ import { type ScriptedSmtp, startScriptedSmtp } from './scripted-smtp.ts'
 import { startSink } from './smtp-sink.ts'
 import { dkimKey, dkimResults, during, mailWith } from './support.ts'
 
-const short = { connection: 300, greeting: 200, socket: 200, send: 5000 }
-
 scenario('SMTP: what arrives', startSink, (test) => {
   test('the message and its envelope', async ({ url, delivered }) => {
     const mailer = createSmtpMailer({ url })
@@ -134,14 +132,14 @@ scenario('SMTP: options of the address', nothingShared, (test) => {
 
   test('TLS is used, with a certificate that must be right unless the address says otherwise', async () => {
     await during(await startSink({ secure: true }), async ({ host }) => {
-      const strict = createSmtpMailer({ url: `smtps://${host}`, timeouts: short })
+      const strict = createSmtpMailer({ url: `smtps://${host}` })
       for (const trouble of [await strict.send(mailWith()), await strict.check()]) {
         assert.match(trouble && 'reason' in trouble ? trouble.reason : '', /certificate/i)
         assert.match(trouble && 'advice' in trouble ? trouble.advice : '', 'NODE_EXTRA_CA_CERTS')
       }
       const lenient = createSmtpMailer({ url: `smtps://${host}?tls.rejectUnauthorized=false` })
       assert.is((await lenient.send(mailWith())).kind, 'sent')
-      const plain = createSmtpMailer({ url: `smtp://${host}`, timeouts: short })
+      const plain = createSmtpMailer({ url: `smtp://${host}`, timeouts: { greeting: 300 } })
       assert.is((await plain.send(mailWith())).kind, 'provider')
       await Promise.all([strict, lenient, plain].map((mailer) => mailer.close()))
     })
@@ -155,7 +153,7 @@ scenario('SMTP: options of the address', nothingShared, (test) => {
       [expired, '', 'NODE_EXTRA_CA_CERTS'],
     ] as const) {
       await during(server, async ({ url }) => {
-        const mailer = createSmtpMailer({ url: `${url}${query}`, timeouts: short })
+        const mailer = createSmtpMailer({ url: `${url}${query}` })
         const result = await mailer.send(mailWith())
         assert.equal(result, { ...result, kind: 'provider', scope: 'account' })
         assert.match(result.kind === 'provider' ? result.advice : '', advice)
@@ -226,7 +224,7 @@ scenario('SMTP: a password', nothingShared, (test) => {
   for (const query of ['', '?ignoreTLS=true', '?opportunisticTLS=true', '?requireTLS=false', '?tls=no']) {
     test(`is not sent to another machine that offers no TLS, with ${query || 'the plain address'}`, async () => {
       await during(await startScriptedSmtp(STRIPPED), async (server) => {
-        const mailer = createSmtpMailer({ url: accessTo(server, query), timeouts: short })
+        const mailer = createSmtpMailer({ url: accessTo(server, query) })
         const result = await mailer.send(mailWith())
         assert.equal(result, { ...result, kind: 'provider', scope: 'account' })
         assert.match(result.kind === 'provider' ? result.advice : '', 'tls=optional')
@@ -244,7 +242,7 @@ scenario('SMTP: a password', nothingShared, (test) => {
   ]) {
     test(`is not sent to another machine that answers EHLO with ${script.EHLO}`, async () => {
       await during(await startScriptedSmtp(script), async (server) => {
-        const mailer = createSmtpMailer({ url: accessTo(server), timeouts: short })
+        const mailer = createSmtpMailer({ url: accessTo(server) })
         assert.is((await mailer.send(mailWith())).kind, 'provider')
         await mailer.close()
         assert.equal(logIns(server), [])
@@ -259,7 +257,7 @@ scenario('SMTP: a password', nothingShared, (test) => {
     ] as const) {
       await during(await startScriptedSmtp({}), async (server) => {
         const url = `smtp://user:s3cret@${host}:${server.port}${query}`
-        const mailer = createSmtpMailer({ url, timeouts: short })
+        const mailer = createSmtpMailer({ url })
         assert.is((await mailer.send(mailWith())).kind, 'sent')
         await mailer.close()
         assert.is(logIns(server).length, 1)
@@ -279,7 +277,7 @@ scenario('SMTP: a password', nothingShared, (test) => {
     })
     await during(sink, async ({ port, delivered }) => {
       const url = `smtp://user:s3cret@${ELSEWHERE}:${port}?tls.rejectUnauthorized=false`
-      const mailer = createSmtpMailer({ url, timeouts: { ...short, socket: 5000 } })
+      const mailer = createSmtpMailer({ url })
       assert.is((await mailer.send(mailWith())).kind, 'sent')
       await mailer.close()
       assert.is(delivered.length, 1)
@@ -290,7 +288,7 @@ scenario('SMTP: a password', nothingShared, (test) => {
   test('that is in the address is used as it stands there', async () => {
     await during(await startScriptedSmtp({}), async (server) => {
       const url = `smtp://us%2Fer:p%40ss%3Aw%2Frd%2B@127.0.0.1:${server.port}?tls=optional`
-      const mailer = createSmtpMailer({ url, timeouts: short })
+      const mailer = createSmtpMailer({ url })
       await mailer.send(mailWith())
       await mailer.close()
       const credentials = Buffer.from('\0us/er\0p@ss:w/rd+').toString('base64')
