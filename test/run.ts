@@ -12,6 +12,8 @@ const CONCURRENCY = 2
 const FILE_TIMEOUT_MS = 8 * 60_000
 
 const root = path.join(import.meta.dirname, '..')
+/** It spares every process of the run half of the time that it takes to load the service. */
+const COMPILE_CACHE = path.join(root, 'node_modules/.cache/compile')
 
 type Totals = { passed: number; failed: number }
 
@@ -27,7 +29,7 @@ function runFile(file: string, urls: Record<string, string>): Promise<Totals> {
   const pattern = `^${escapeRegExp(path.relative('test', file))}$`
   const child = spawn(process.execPath, ['node_modules/uvu/bin.js', 'test', pattern], {
     cwd: root,
-    env: { ...process.env, ...urls, NODE_ENV: 'test', FORCE_COLOR: '0' },
+    env: { ...process.env, ...urls, NODE_ENV: 'test', NODE_COMPILE_CACHE: COMPILE_CACHE, FORCE_COLOR: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: FILE_TIMEOUT_MS,
     killSignal: 'SIGKILL',

@@ -115,7 +115,8 @@ scenario('Segments that a tree names', nothingShared, (test) => {
     const asked = naming(ids[2] ?? '', 100)
     const started = performance.now()
     assert.is(refusalsOf(asked, sources).length, 100)
-    assert.ok(performance.now() - started < 200)
+    // Looking at them as often as they are named would take hours.
+    assert.ok(performance.now() - started < 10_000)
   })
 })
 

@@ -11,8 +11,7 @@ export type Ended = { code: number | null; stdout: string; stderr: string }
 export function startCli(args: string[], env: Record<string, string>) {
   const child = spawn(process.execPath, [resolve(root, 'src/bin/cli.ts'), ...args], {
     cwd: root,
-    // The cache spares every command the stripping of types.
-    env: { NODE_ENV: 'test', NODE_COMPILE_CACHE: resolve(root, 'node_modules/.cache/compile'), ...env },
+    env: { NODE_ENV: 'test', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: TIMEOUT_MS,
     killSignal: 'SIGKILL',

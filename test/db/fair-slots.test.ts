@@ -20,7 +20,7 @@ function workOn(slots: FairSlots) {
 
 scenario('Fair slots', nothingShared, (test) => {
   test('leave a place for others while one project asks for all of them', async () => {
-    const { turns, ask } = workOn(new FairSlots(3, { perProject: 2, waitMs: 500 }))
+    const { turns, ask } = workOn(new FairSlots(3, { perProject: 2, waitMs: 10_000 }))
     for (let index = 0; index < 5; index += 1) void ask('busy')
     void ask('other')
     await settle()
@@ -28,7 +28,7 @@ scenario('Fair slots', nothingShared, (test) => {
   })
 
   test('serve who has not been served for longest, however many others wait', async () => {
-    const { turns, ask, endFirst } = workOn(new FairSlots(3, { perProject: 2, waitMs: 500 }))
+    const { turns, ask, endFirst } = workOn(new FairSlots(3, { perProject: 2, waitMs: 10_000 }))
     for (let round = 0; round < 3; round += 1) for (const name of ['a', 'b', 'c', 'd']) void ask(name)
     await settle()
     void ask('rare')

@@ -164,7 +164,7 @@ scenario('Restarts of the service', start, (test) => {
 
       const next = await boot()
       const expected = [...clients.accepted, upload]
-      await until('all mail', () => expected.every((to) => sink.counts().has(to)), 20_000)
+      await until('all mail', () => expected.every((to) => sink.counts().has(to)))
       assert.equal(
         expected.filter((to) => sink.counts().get(to) !== 1),
         [],

@@ -55,7 +55,7 @@ scenario('Processes whose clocks are a minute ahead and a minute behind', start,
     for (const id of ids) {
       await until('it is sent', async () => (await emailRow(context, id)).status === 'SENT')
     }
-    assert.ok(performance.now() - startedAt < 10_000, 'nobody waits for a clock')
+    assert.ok(performance.now() - startedAt < 40_000, 'nobody waits for a clock')
     const counts = [...sink.counts()].filter(([to]) => to.startsWith('skewed'))
     assert.is(counts.length, ids.length)
     assert.ok(

@@ -174,7 +174,7 @@ scenario('Mailgun', startApi, (test) => {
 
   test('a check asks for the domains, and finds a wrong key or address', async ({ url, taken, api }) => {
     const check = async (address = url) => {
-      const mailer = createMailgunMailer({ apiKey, url: address, timeoutMs: 100 })
+      const mailer = createMailgunMailer({ apiKey, url: address, timeoutMs: 1_000 })
       return mailer.check()
     }
     api.reply = status(200, '{"items":[],"total_count":0}')

@@ -79,9 +79,9 @@ scenario('Tenants and delivery', start, (test) => {
     const lock = await hold(databaseUrl, 'select from emails where id = $1 for update', [held])
     const due = await putIn(context, other)
     await sql('update deliveries set due_at = now() where email_id = $1', [due])
-    await until('the sweep finds it', () => isSent(context, due), 15_000)
+    await until('the sweep finds it', () => isSent(context, due))
     await lock.release()
-    await until('the held one follows', () => isSent(context, held), 15_000)
+    await until('the held one follows', () => isSent(context, held))
   })
 })
 
