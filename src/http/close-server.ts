@@ -3,8 +3,12 @@ import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 
-/** How long a kept-alive connection may bring one more request, whose answer then tells its client to leave. */
-const GOODBYE_MS = 100
+/**
+ * How long a kept-alive connection may bring one more request, whose answer then tells its client to leave: so many looks
+ * at what has come in, so that a machine that is busy elsewhere ends nothing unread.
+ */
+const GOODBYE_LOOKS = 10
+const LOOK_MS = 10
 /** How long requests under way may take to end. */
 const REQUESTS_MS = 10_000
 
@@ -33,11 +37,11 @@ export function requestsUnderWay(server: Server): RequestsUnderWay {
     await nextTurn()
     // An HTTP server's own close also ends idle connections, on which a request may be on its way.
     NetServer.prototype.close.call(server)
-    await pause(GOODBYE_MS)
+    for (let looks = 0; looks < GOODBYE_LOOKS; looks += 1) await pause(LOOK_MS)
     // A stream of events has no end of its own; its client connects again, elsewhere.
     for (const response of underWay) if (isEventStream(response)) response.destroy()
     const deadline = Date.now() + REQUESTS_MS
-    while (underWay.size > 0 && Date.now() < deadline) await pause(10)
+    while (underWay.size > 0 && Date.now() < deadline) await pause(LOOK_MS)
     server.close()
     server.closeAllConnections()
     await closed

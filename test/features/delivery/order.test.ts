@@ -73,19 +73,13 @@ scenario('The order of delivery', start, (test) => {
     )
     const ids = await waiting(context, project, names)
     await sql('drop trigger hold_back on deliveries')
-    const place = [
-      [2, 50],
-      [2, 40],
-      [1, 10],
-      [0, 20],
-      [0, 30],
-    ]
-    for (const [index, id] of ids.entries()) {
-      await sql(
-        `update deliveries set priority = $2, due_at = now() - $3::int * interval '1 second' where email_id = $1`,
-        [id, ...(place[index] ?? [])],
-      )
-    }
+    // All at once: a worker that looks meanwhile would find some of them without the others.
+    await sql(
+      `update deliveries set priority = place.priority, due_at = now() - place.late * interval '1 second'
+       from unnest($1::uuid[], array[2, 2, 1, 0, 0], array[50, 40, 10, 20, 30]) as place (email_id, priority, late)
+       where deliveries.email_id = place.email_id`,
+      [ids],
+    )
     await release(context, project)
     assert.equal(await arrived(context, names), [
       'earlier-reset',
@@ -119,18 +113,19 @@ scenario(
       const { call, project, sql } = service
       const to = Array.from({ length: 12 }, (_, index) => `paced${index}@receiver.example`)
       const body = { to, from: `hello@${project.domain}`, subject: 'Paced', body: '<p>Paced</p>' }
+      const began = Math.floor(Date.now() / 1000)
       const answer = await call('POST', '/v1/send', { key: project.secret, body })
       assert.is(answer.status, 200, answer.text)
       await until('all are sent', async () => {
         const [row] = await sql(`select count(*)::int as count from emails where status = 'SENT'`)
         return row?.count === 12
       })
-      const seconds = await sql<{ count: number }>(
-        `select count(*)::int as count from events where name = 'email.sent' group by date_trunc('second', created_at)`,
+      const sent = await sql<{ at: number }>(
+        `select floor(extract(epoch from created_at))::int as at from events where name = 'email.sent' order by created_at`,
       )
-      // Settling may fall into the second after the one in which a message was taken.
-      assert.ok(seconds.length >= 3, `${seconds.length} seconds`)
-      assert.ok(Math.max(...seconds.map(({ count }) => count)) <= 10)
+      // Mail may be settled long after the second in which it was taken, but not before it.
+      const seconds = sent.map(({ at }) => at - began)
+      assert.ok((seconds[5] ?? 0) >= 1 && (seconds[10] ?? 0) >= 2, `sent in the seconds ${seconds.join()}`)
       const [window] = await sql(`select used from limit_windows where project_id = $1 and kind = 'SENDS'`, [
         project.id,
       ])
@@ -140,7 +135,7 @@ scenario(
     test('of one project does not slow down another', async (service) => {
       const { newProject, call, sql } = service
       const [busy, other] = [await newProject(), await newProject()]
-      const to = Array.from({ length: 60 }, (_, index) => `many${index}@receiver.example`)
+      const to = Array.from({ length: 300 }, (_, index) => `many${index}@receiver.example`)
       const body = { to, from: `hello@${busy.domain}`, subject: 'Many', body: '<p>Many</p>' }
       await call('POST', '/v1/send', { key: busy.secret, body })
       const id = await sendMail(service, 'quick@receiver.example', {}, other)
