@@ -15,7 +15,7 @@ const listener = (condition = 'true') => `(select true from interests i
   where i.project_id = h.project_id and i.consumer = k.consumer and i.listens and ${condition} limit 1)`
 
 /** An id of that time for each row, so that changes are followed in the order in which they were made. */
-const newIdAt = (now: string): string =>
+export const newIdAt = (now: string): string =>
   `(lpad(to_hex(floor(extract(epoch from ${now}::timestamptz) * 1000)::bigint), 12, '0') || '7'
     || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid`
 

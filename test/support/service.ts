@@ -164,7 +164,7 @@ function parsed(text: string): Body {
 export async function until<Result>(
   what: string,
   probe: () => Promise<Result | null | undefined | false> | Result | null | undefined | false,
-  timeoutMs = 30_000,
+  timeoutMs = 60_000,
 ): Promise<Result> {
   const deadline = Date.now() + timeoutMs
   for (;;) {

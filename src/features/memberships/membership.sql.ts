@@ -1,5 +1,5 @@
 import type { Predicate } from '../../audience/compile.sql.ts'
-import { eventCtes, heard, membershipCte } from '../../changes/changes.sql.ts'
+import { eventCtes, heard, membershipCte, newIdAt } from '../../changes/changes.sql.ts'
 import { isKept } from '../../db/kept-contacts.sql.ts'
 import { type Statement, statement, unpreparedStatement } from '../../db/sql.ts'
 
@@ -13,37 +13,35 @@ export const holdMemberships: Statement<{ held: boolean; now: Date }> = statemen
      (clock_timestamp() + $2::float8 * interval '1 millisecond')::timestamptz(3) as now`,
 )
 
-/** Holds those of the contacts $2 of project $1 that there are: nobody deletes them before the transaction ends. */
-export const holdContacts: Statement<{ id: string }> = statement(
-  'hold-contacts',
-  `select id from contacts where project_id = $1::uuid and id = any($2::uuid[]) and ${isKept('contacts', '$1::uuid')}
-   order by id for key share`,
-)
-
-export type HeldSegment = { id: string; name: string; slug: string; revision: number; isFilled: boolean }
-
 /** Holds the segments $2 of project $1, so that they stay what they are for the moment that it takes to move members. */
-export const holdSegments: Statement<HeldSegment> = statement(
+export const holdSegments: Statement<{ id: string; revision: number }> = statement(
   'hold-segments',
-  `select id, name, slug, revision, computed_at is not null as "isFilled" from segments
+  `select id, revision from segments
    where project_id = $1::uuid and id = any($2::uuid[]) order by id for no key update`,
 )
 
 export type Moved = { entered: number; departed: number; heard: boolean }
 
 /**
- * Moves members of segments of project $1; a move is one place of the arrays: $2 segment, $3 contact, $4 whether it
- * enters, $5 id of the event, $6 its name (null: none), $7 its data. $8 now, $9 whether the segments are lists, which
- * filters may ask for as such. Segments and contacts are held.
+ * Moves members of segments of project $1, which are held; a move is one place of the arrays: $2 segment, $3 contact, $4
+ * whether it enters, $5 whether it was there before the segment was filled. $6 whether entries and exits are recorded, $7
+ * now, $8 whether the segments are lists, which filters may ask for as such. Contacts that are deleted, or being deleted,
+ * are left out; nobody deletes the others before the transaction ends.
  */
 export const moveMembers: Statement<Moved> = unpreparedStatement(
-  `with move as (
-     select * from unnest($2::uuid[], $3::uuid[], $4::boolean[], $5::uuid[], $6::text[], $7::jsonb[])
-       as m (segment_id, contact_id, enters, event_id, name, data)
+  `with contact as materialized (
+     select id from contacts
+     where project_id = $1::uuid and id = any($3::uuid[]) and ${isKept('contacts', '$1::uuid')}
+     order by id for key share
+   ),
+   move as materialized (
+     select m.* from unnest($2::uuid[], $3::uuid[], $4::boolean[], $5::boolean[])
+       as m (segment_id, contact_id, enters, initial)
+     join contact on contact.id = m.contact_id
    ),
    entered as (
      insert into segment_members (project_id, segment_id, contact_id, created_at)
-     select $1::uuid, segment_id, contact_id, $8::timestamptz from move where enters
+     select $1::uuid, segment_id, contact_id, $7::timestamptz from move where enters
      on conflict do nothing returning segment_id, contact_id
    ),
    departed as (
@@ -56,9 +54,15 @@ export const moveMembers: Statement<Moved> = unpreparedStatement(
        (select *, true as enters from entered union all select *, false from departed) done
        using (segment_id, contact_id, enters)
    ),
-   ${eventCtes(`select $1::uuid, event_id, contact_id, name, null::uuid, data, $8::timestamptz
-     from moved where name is not null`)},
-   ${membershipCte('select $1::uuid as project_id, contact_id, segment_id from moved where $9::boolean', '$8')},
+   recorded as (
+     select moved.contact_id, 'segment.' || s.slug || case when enters then '.entry' else '.exit' end as name,
+       jsonb_build_object('segmentId', s.id, 'segmentName', s.name)
+         || case when enters and initial and s.computed_at is null then '{"initial": true}' else '{}' end::jsonb as data
+     from moved join segments s on s.project_id = $1::uuid and s.id = moved.segment_id where $6::boolean
+   ),
+   ${eventCtes(`select $1::uuid, ${newIdAt('$7')}, contact_id, name, null::uuid, data, $7::timestamptz
+     from recorded`)},
+   ${membershipCte('select $1::uuid as project_id, contact_id, segment_id from moved where $8::boolean', '$7')},
    counted as (
      update segments s set member_count = member_count + change.by
      from (select segment_id, sum(case when enters then 1 else -1 end)::int as by from moved group by segment_id) change

@@ -4,16 +4,7 @@ import type { Audience } from '../../audience/tree.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { limitTime } from '../../db/sql.ts'
 import type { Segment } from '../../generated/prisma/client.ts'
-import { newId } from '../../lib/ids.ts'
-import {
-  countStored,
-  type HeldSegment,
-  holdContacts,
-  holdMemberships,
-  holdSegments,
-  type Moved,
-  moveMembers,
-} from './membership.sql.ts'
+import { countStored, holdMemberships, holdSegments, type Moved, moveMembers } from './membership.sql.ts'
 
 /** The condition of a DYNAMIC segment, with the segments that it names. */
 export const audienceOf = (
@@ -21,21 +12,14 @@ export const audienceOf = (
   { id, condition }: Pick<Segment, 'id' | 'condition'>,
 ): Promise<Audience> => loadAudience(ctx, parseTree(condition, 'condition'), 'condition', id)
 
-const entryEvent = (slug: string): string => `segment.${slug}.entry`
-const exitEvent = (slug: string): string => `segment.${slug}.exit`
-
-/** The names of the events of a segment's entries and exits. */
-export const movementEvents = (slug: string): string[] => [entryEvent(slug), exitEvent(slug)]
+/** The names of the events of a segment's entries and exits, as `moveMembers` records them. */
+export const movementEvents = (slug: string): string[] => [`segment.${slug}.entry`, `segment.${slug}.exit`]
 
 /** Keeps the number of stored members and returns it; null when they are not stored. */
 export async function keepStored(ctx: Ctx, id: string): Promise<number | null> {
   const [stored] = await ctx.sql(countStored, [projectIdOf(ctx), id, ctx.now()])
   return stored?.count ?? null
 }
-
-/** Those of the contacts that there are; nobody deletes them before the transaction ends. */
-export const heldContacts = async (tx: Ctx, ids: string[]): Promise<string[]> =>
-  (await tx.sql(holdContacts, [projectIdOf(tx), ids])).map(({ id }) => id)
 
 /** No statement of a slice takes longer. */
 const STATEMENT_MS = 3_000
@@ -56,7 +40,7 @@ export async function withMemberships<Result>(
   })
 }
 
-/** A contact that enters or leaves a segment, found for a revision of it; with `initial` he was there before it was filled. */
+/** A contact that enters or leaves a segment; with `initial` it was there before the segment was filled. */
 export type Move = { segmentId: string; contactId: string; enters: boolean; initial?: boolean }
 
 /**
@@ -68,40 +52,24 @@ export async function applyMoves(
   found: Move[],
   { revisions, now }: { revisions: Map<string, number>; now: Date },
 ): Promise<Moved> {
-  if (found.length === 0) return { entered: 0, departed: 0, heard: false }
-  const projectId = projectIdOf(tx)
-  const contactIds = [...new Set(found.map(({ contactId }) => contactId))]
-  const contacts = new Set(await heldContacts(tx, contactIds))
-  const held = await tx.sql(holdSegments, [projectId, [...new Set(found.map((move) => move.segmentId))]])
-  const segments = new Map(
-    held.filter(({ id, revision }) => revisions.get(id) === revision).map((segment) => [segment.id, segment]),
-  )
-  const moves = found.flatMap((move) => {
-    const segment = segments.get(move.segmentId)
-    return segment && contacts.has(move.contactId) ? [{ ...move, segment }] : []
-  })
+  if (found.length === 0) return NOBODY
+  const segmentIds = [...new Set(found.map(({ segmentId }) => segmentId))]
+  const held = await tx.sql(holdSegments, [projectIdOf(tx), segmentIds])
+  const same = new Set(held.filter(({ id, revision }) => revisions.get(id) === revision).map(({ id }) => id))
+  const moves = found.filter(({ segmentId }) => same.has(segmentId))
   return move(tx, moves, { now, records: true, isList: false })
 }
 
-type Target = Pick<HeldSegment, 'id' | 'name' | 'slug' | 'isFilled'>
-type Moving = { contactId: string; enters: boolean; initial?: boolean; segment: Target }
+const NOBODY: Moved = { entered: 0, departed: 0, heard: false }
+
 type How = { now: Date; records: boolean; isList: boolean }
 
 /** Moves members of segments that are held. */
-export async function move(tx: Ctx, moves: Moving[], { now, records, isList }: How): Promise<Moved> {
-  if (moves.length === 0) return { entered: 0, departed: 0, heard: false }
-  const nameOf = ({ enters, segment }: Moving) =>
-    enters ? entryEvent(segment.slug) : exitEvent(segment.slug)
-  const dataOf = ({ enters, segment, initial }: Moving) => ({
-    segmentId: segment.id,
-    segmentName: segment.name,
-    ...(enters && initial && !segment.isFilled && { initial: true }),
-  })
+export async function move(tx: Ctx, moves: Move[], { now, records, isList }: How): Promise<Moved> {
+  if (moves.length === 0) return NOBODY
   const [moved] = await tx.sql(moveMembers, [
-    ...[projectIdOf(tx), moves.map(({ segment }) => segment.id), moves.map(({ contactId }) => contactId)],
-    ...[moves.map(({ enters }) => enters), moves.map(() => newId(now))],
-    ...[moves.map((one) => (records ? nameOf(one) : null)), moves.map((one) => JSON.stringify(dataOf(one)))],
-    ...[now, isList],
+    ...[projectIdOf(tx), moves.map(({ segmentId }) => segmentId), moves.map(({ contactId }) => contactId)],
+    ...[moves.map(({ enters }) => enters), moves.map(({ initial = false }) => initial), records, now, isList],
   ])
-  return moved ?? { entered: 0, departed: 0, heard: false }
+  return moved ?? NOBODY
 }

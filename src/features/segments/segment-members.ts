@@ -9,7 +9,7 @@ import { type OffsetPage, type PageRequest, readOffsetPage } from '../../offset-
 import { audienceCondition } from '../contacts/contact-filter.ts'
 import { contactRange, countExactly } from '../contacts/contact-list.ts'
 import { ensureContacts } from '../contacts/contacts.ts'
-import { audienceOf, heldContacts, move } from '../memberships/membership.ts'
+import { audienceOf, move } from '../memberships/membership.ts'
 import { getSegment, lockedSegment } from './find-segment.ts'
 import { contactsByEmail } from './segments.sql.ts'
 
@@ -42,9 +42,7 @@ async function lockedList(tx: Ctx, id: string): Promise<Segment> {
 }
 
 async function moveOnList(tx: Ctx, segment: Segment, contactIds: string[], enters: boolean) {
-  const held = await heldContacts(tx, contactIds)
-  const list = { ...segment, isFilled: true }
-  const moves = held.map((contactId) => ({ contactId, enters, segment: list }))
+  const moves = contactIds.map((contactId) => ({ contactId, enters, segmentId: segment.id }))
   const how = { now: tx.now(), records: segment.trackMembership, isList: true }
   const moved = await move(tx, moves, how)
   wakeFollowers(tx, [moved])
