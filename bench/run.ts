@@ -76,29 +76,38 @@ async function benchTrack(database: BenchDatabase): Promise<void> {
   const pool = await poolLoad(
     database.url,
     track,
-    (index) => [
-      ...[project.id, keyHash, `pool${index}@example.org`, randomUUID(), null, json, [], randomUUID()],
-      ...['signed_up', json, new Date()],
-    ],
+    (index) => ({
+      projectId: project.id,
+      keyHash,
+      email: `pool${index}@example.org`,
+      newContactId: randomUUID(),
+      subscribed: null,
+      set: json,
+      unset: [],
+      eventId: randomUUID(),
+      eventName: 'signed_up',
+      eventData: json,
+      now: new Date(),
+    }),
     options,
   )
   const sql = (text: string) => `'${text}'`
   const pgbench = pgbenchRate(
     database.url,
-    track.text,
-    [
-      ...[sql(project.id), `'\\x${keyHash.toString('hex')}'::bytea`, `('pgbench' || :n || '@example.org')`],
-      ...[
-        'gen_random_uuid()',
-        'null',
-        sql(json),
-        `'{}'`,
-        'gen_random_uuid()',
-        sql('signed_up'),
-        sql(json),
-        'now()',
-      ],
-    ],
+    track,
+    {
+      projectId: sql(project.id),
+      keyHash: `'\\x${keyHash.toString('hex')}'::bytea`,
+      email: `('pgbench' || :n || '@example.org')`,
+      newContactId: 'gen_random_uuid()',
+      subscribed: 'null',
+      set: sql(json),
+      unset: `'{}'`,
+      eventId: 'gen_random_uuid()',
+      eventName: sql('signed_up'),
+      eventData: sql(json),
+      now: 'now()',
+    },
     options,
   )
   report('POST /v1/track', measured, [
@@ -127,11 +136,31 @@ async function benchSend(database: BenchDatabase): Promise<void> {
     storeSend({ single: true, contacts: 'insert', once: false, files: false }, 0),
     (index) => {
       const contactId = randomUUID()
-      return [
-        ...[project.id, keyHash, new Date(), null, '{"plan":"pro"}', [], `barepool${index}@example.org`],
-        ...[contactId, contactId, randomUUID(), null, 'Hi pro', body, '[]', `<${index}@bench>`],
-        ...[`a@${BENCH_DOMAIN}`, null, null, 'TRANSACTIONAL', null, null, 0, 0],
-      ]
+      return {
+        projectId: project.id,
+        keyHash,
+        now: new Date(),
+        subscribed: null,
+        set: '{"plan":"pro"}',
+        unset: [],
+        to: `barepool${index}@example.org`,
+        newContactId: contactId,
+        contactId,
+        emailId: randomUUID(),
+        toName: null,
+        subject: 'Hi pro',
+        html: body,
+        headers: '[]',
+        messageId: `<${index}@bench>`,
+        from: `a@${BENCH_DOMAIN}`,
+        fromName: null,
+        replyTo: null,
+        type: 'TRANSACTIONAL' as const,
+        templateId: null,
+        attachmentSetId: null,
+        fileBytes: 0,
+        clockShift: 0,
+      }
     },
     { connections: POOL, seconds: SECONDS },
   )

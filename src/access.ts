@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Services } from './ctx.ts'
-import { type Statement, shortStatement } from './db/sql.ts'
+import { shortStatement } from './db/sql.ts'
 import { type AppError, conflict, invalidApiKey, missingAuth, projectDisabled } from './errors.ts'
 import type { Tracking } from './generated/prisma/enums.ts'
 
@@ -44,15 +44,15 @@ const PROJECT_COLUMNS = `id, name, disabled, disabled_reason as "disabledReason"
   rate_limit_per_minute as "rateLimitPerMinute", send_rate_per_second as "sendRatePerSecond"`
 
 /** Index: projects_public_key_hash_key. */
-const byPublicKey: Statement<ProjectIdentity> = shortStatement(
+const byPublicKey = shortStatement<{ keyHash: Buffer }, ProjectIdentity>(
   'project-by-public-key',
-  `select ${PROJECT_COLUMNS} from projects where public_key_hash = $1`,
+  `select ${PROJECT_COLUMNS} from projects where public_key_hash = :keyHash`,
 )
 
 /** Index: projects_secret_hash_key. */
-const bySecretKey: Statement<ProjectIdentity> = shortStatement(
+const bySecretKey = shortStatement<{ keyHash: Buffer }, ProjectIdentity>(
   'project-by-secret-key',
-  `select ${PROJECT_COLUMNS} from projects where secret_hash = $1`,
+  `select ${PROJECT_COLUMNS} from projects where secret_hash = :keyHash`,
 )
 
 /** How long a key that was found is remembered, for the operations whose own statement checks it again. */
@@ -99,7 +99,7 @@ export class KeyRing {
   /** Asks the database whose key it is. Only what lets a request in is remembered, never a refusal. */
   async lookUp(keyKind: 'public' | 'secret', keyHash: Buffer): Promise<KeyActor | null> {
     const find = keyKind === 'public' ? byPublicKey : bySecretKey
-    const [project] = await this.#services.database.sql(find, [keyHash])
+    const [project] = await this.#services.database.sql(find, { keyHash })
     const actor: KeyActor | null = project ? { kind: 'key', keyKind, keyHash, project } : null
     const entry = keyHash.toString('hex')
     if (!actor || actor.project.disabled) this.#remembered.delete(entry)

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { type Actor, type KeyRing, systemOf } from './access.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/database.ts'
-import { isDatabaseUnavailable, type Sql, sqlState } from './db/sql.ts'
+import { isDatabaseUnavailable, type Sql, sqlState, valuesOf } from './db/sql.ts'
 import { internalError, missingAuth } from './errors.ts'
 import type { Followers } from './followers.ts'
 import type { Prisma, PrismaClient } from './generated/prisma/client.ts'
@@ -161,7 +161,7 @@ function bindTo(ctx: Ctx, tx: Prisma.TransactionClient, requested: (() => void)[
   const bound: Ctx = {
     ...ctx,
     db: tx,
-    sql: (query, values = []) => tx.$queryRawUnsafe(query.text, ...values),
+    sql: (query, params) => tx.$queryRawUnsafe(query.text, ...valuesOf(query, params)),
     enqueue: async (job, payload, options = {}) => {
       await ctx.services.boss.send(job.name, job.payload.parse(payload), { ...options, db: fromPrisma(tx) })
     },

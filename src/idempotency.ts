@@ -42,10 +42,11 @@ async function reserve(ctx: Ctx, key: string, request: string, replay: boolean):
   const expired = new Date(now.getTime() - ctx.config.idempotencyTtlHours * HOUR)
   const abandoned = new Date(now.getTime() - LONGEST_REQUEST_MS)
   const asPublic = ctx.actor.kind === 'key' && ctx.actor.keyKind === 'public'
-  const times = [now, expired, abandoned]
-  const [mine] = await ctx.sql(reserveKey, [projectId, key, holder, request, ...times, !asPublic])
+  const withSecretKey = !asPublic
+  const asked = { projectId, key, holder, request, now, expired, abandoned, withSecretKey }
+  const [mine] = await ctx.sql(reserveKey, asked)
   if (mine) return { kind: 'held', key, holder, bodyHash: null }
-  const [stored] = await ctx.sql(storedRequest, [projectId, key])
+  const [stored] = await ctx.sql(storedRequest, { projectId, key })
   // It was released between the two statements: the first request failed, so this one may run.
   if (!stored) return reserve(ctx, key, request, replay)
   if (asPublic && stored.withSecretKey) throw keyTaken()
@@ -110,13 +111,14 @@ export async function withReservation<Result>(
 }
 
 async function settle(ctx: Ctx, held: Reservation & { kind: 'held' }, failure: AppError): Promise<void> {
-  const owner = [projectIdOf(ctx), held.key, held.holder]
+  const { key, holder, bodyHash } = held
+  const owner = { projectId: projectIdOf(ctx), key, holder }
   try {
     if (failure.statusCode < 500 || failure.extras.nothingDone) await ctx.sql(releaseKey, owner)
     else {
       const { code, message, statusCode } = failure
       const answer = JSON.stringify({ code, message } satisfies StoredFailure)
-      await ctx.sql(rememberFailure, [...owner, statusCode, held.bodyHash, answer])
+      await ctx.sql(rememberFailure, { ...owner, statusCode, bodyHash, answer })
     }
   } catch (error) {
     // The reservation stays open and gives way after LONGEST_REQUEST_MS; the caller needs the first error.

@@ -26,8 +26,14 @@ export async function takeFromWindow(
   now: Date,
 ): Promise<{ granted: number; remaining: number; resetAt: number }> {
   const start = Math.floor(now.getTime() / milliseconds) * milliseconds
-  const latest = new Date(start + CLOCK_TOLERANCE_MS)
-  const [row] = await sql(takePermits, [projectId, kind, new Date(start), wanted, latest, publicShare])
+  const [row] = await sql(takePermits, {
+    projectId,
+    kind,
+    windowStart: new Date(start),
+    latest: new Date(start + CLOCK_TOLERANCE_MS),
+    wanted,
+    publicShare,
+  })
   if (!row) throw new Error('take-permits returned no row')
   const shareLeft = publicShare === null ? limit : publicShare - row.publicUsed
   const taken = Math.max(0, Math.min(wanted, shareLeft + wanted))

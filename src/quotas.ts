@@ -65,7 +65,7 @@ export function quotaReached(config: Config, quota: Quota, fields: string[]): Ap
  * the quota is exact, however many requests ask at once.
  */
 export async function lockQuotaOf(tx: Ctx, quota: string): Promise<void> {
-  await tx.sql(lockQuota, [projectIdOf(tx), quota])
+  await tx.sql(lockQuota, { projectId: projectIdOf(tx), quota })
 }
 
 /**
@@ -79,7 +79,7 @@ export async function assertQuota(
 ): Promise<void> {
   const limit = ctx.config.quotas[quota]
   if (limit === 0) return
-  const [row] = await ctx.sql(usedOf[quota], [projectIdOf(ctx)])
+  const [row] = await ctx.sql(usedOf[quota], { projectId: projectIdOf(ctx) })
   if ((row?.used ?? 0) + more > limit) throw quotaReached(ctx.config, quota, [field])
 }
 

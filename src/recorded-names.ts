@@ -86,7 +86,7 @@ export async function recordNames(
   const unsure = unsureNames(ctx, kind, names)
   if (unsure.length === 0) return []
   const now = ctx.now()
-  const missing = await ctx.sql(missingNames[kind], [projectIdOf(ctx), unsure, now])
+  const missing = await ctx.sql(missingNames[kind], { projectId: projectIdOf(ctx), names: unsure, now })
   const fresh = missing.map(({ name }) => name)
   const refused = new Set(fresh.length === 0 ? [] : await recordFresh(ctx, kind, fresh, how))
   const recorded = unsure.filter((name) => !refused.has(name))
@@ -116,8 +116,14 @@ async function recordWithin(
 ) {
   const quota = tx.config.quotas[kind]
   if (quota > 0) await lockQuotaOf(tx, kind)
-  const values = [projectIdOf(tx), names, names.map(typeOf), tx.now(), quota, partly]
-  return tx.sql(recordStatement[kind], values)
+  return tx.sql(recordStatement[kind], {
+    projectId: projectIdOf(tx),
+    names,
+    types: names.map(typeOf),
+    now: tx.now(),
+    quota,
+    partly,
+  })
 }
 
 /** Records the name of an event that is about to be tracked. Throws VALIDATION_ERROR when the quota has no room. */

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import type { Statement } from '../src/db/sql.ts'
 import { nothingShared, scenario } from './support/scenario.ts'
 import { filesOf, type Import, importsOfSources, textOf } from './support/sources.ts'
 
@@ -215,6 +216,31 @@ scenario('The sources', nothingShared, (test) => {
     }
   })
 
+  test('name the parameters of statements', () => {
+    const files = filesOf('src/**/*.ts').filter((file) => MAKER.test(textOf(file)))
+    assert.ok(files.length > 30)
+    assert.equal(
+      files.filter((file) => !file.startsWith('src/db/') && /\$(\d|\$\{)/.test(textOf(file))),
+      [],
+    )
+  })
+
+  test('declare for every statement the parameters that its text names, and no others', async () => {
+    let statements = 0
+    for (const file of filesOf('src/**/*.sql.ts')) {
+      const exported: Record<string, unknown> = await import(`../${file}`)
+      for (const [name, built] of Object.entries(exported)) {
+        if (!isStatement(built)) continue
+        statements += 1
+        const declared = new RegExp(`const ${name} = ${MAKER.source}`).exec(textOf(file))
+        assert.ok(declared, `${file} says what ${name} takes`)
+        const params = firstTypeIn(textOf(file).slice(declared.index + declared[0].length))
+        assert.equal(built.names.toSorted(), keysOf(params, file).toSorted(), `${name} of ${file}`)
+      }
+    }
+    assert.ok(statements > 90)
+  })
+
   test('do not switch the compiler off', () => {
     const ANY = /(:|<|\bas|\||,|=)\s*any\b\s*(\[|>|\)|,|;|=|\||$)|@ts-(ignore|nocheck|expect-error)/m
     assert.match('const x: any = 1', ANY)
@@ -226,6 +252,46 @@ scenario('The sources', nothingShared, (test) => {
     )
   })
 })
+
+/** The call that makes a statement, up to its type arguments. */
+const MAKER = /\b(?:statement|shortStatement|unpreparedStatement|analyticStatement)</
+
+const isStatement = (value: unknown): value is Statement<never, unknown> =>
+  typeof value === 'object' && value !== null && 'names' in value && 'kind' in value
+
+/** The text up to the comma, or the end, of the first of some type arguments. */
+function firstTypeIn(text: string): string {
+  let depth = 0
+  for (const { index, 0: sign } of text.matchAll(/=>|[<>{}()[\],;]/g)) {
+    if ('{([<'.includes(sign)) depth += 1
+    else if (depth === 0 && sign !== '=>') return text.slice(0, index)
+    else if ('})]>'.includes(sign)) depth -= 1
+  }
+  throw new Error(`There is no type in ${text.slice(0, 80)}`)
+}
+
+/** The keys of a type: objects and names of types of the same file, joined by `&`. */
+function keysOf(type: string, file: string): string[] {
+  const objects = [...withoutComments(type).matchAll(/\{([^{}]*)\}/g)].map(([, inside = '']) => inside)
+  const own = objects.flatMap((inside) =>
+    [...inside.matchAll(/(?:^|[;\n])\s*(\w+):/g)].map(([, key = '']) => key),
+  )
+  const names = type.replaceAll(/\{[^{}]*\}/g, '').match(/\w+/g) ?? []
+  return [
+    ...own,
+    ...names.filter((name) => name !== 'None').flatMap((name) => keysOf(typeText(name, file), file)),
+  ]
+}
+
+function typeText(name: string, file: string): string {
+  for (const place of [file, 'src/idempotency.sql.ts']) {
+    const text = withoutComments(textOf(place))
+    const found = new RegExp(`^(?:export )?type ${name} = `, 'm').exec(text)
+    // It ends before the next line that is not indented.
+    if (found) return text.slice(found.index + found[0].length).split(/\n(?=[^\s}])/)[0] ?? ''
+  }
+  throw new Error(`${file} has no type ${name}`)
+}
 
 /** Top-level files are groups of their own, but the kernel is one. */
 function groupOf(file: string): string {

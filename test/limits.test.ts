@@ -276,9 +276,9 @@ scenario('A GraphQL request', limited('20'), (test) => {
 async function startLimiters() {
   const service = await startService()
   let statements = 0
-  const counted: Sql = (query, values) => {
+  const counted: Sql = (query, params) => {
     statements += 1
-    return service.app.services.database.sql(query, values)
+    return service.app.services.database.sql(query, params)
   }
   const identity = (id: string, rateLimitPerMinute: number | null): ProjectIdentity => ({
     id,

@@ -331,9 +331,9 @@ scenario('A quota', start, (test) => {
     const statements: string[] = []
     const counting: Ctx = {
       ...ctx,
-      sql: (query, values) => {
+      sql: (query, params) => {
         statements.push(query.name)
-        return ctx.sql(query, values)
+        return ctx.sql(query, params)
       },
     }
     const send = async (event: string, data: JsonObject) => {

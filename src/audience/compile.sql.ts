@@ -4,15 +4,11 @@ import { type Bind, columnInside, dataCondition } from './data-test.sql.ts'
 import { spanAt, startOf, timestampText } from './dates.rules.ts'
 import { type Audience, type Filter, type FilterTree, segmentOf, type Test } from './tree.rules.ts'
 
-/** A condition with its parameters: `values[0]` is the one numbered `firstParameter`. */
-export type Predicate = { text: string; values: (string | boolean)[] }
+/** The parameters of a condition, beside `projectId`. */
+export type PredicateParams = { [name: `filter${number}`]: string | boolean }
 
-export type CompileOptions = {
-  projectId: string
-  now: Date
-  /** The number of the first parameter, 1 unless the statement has others before it. */
-  firstParameter?: number
-}
+/** A condition, for a statement that has the parameter `:projectId`, and what else that needs for it. */
+export type Predicate = { text: string; params: PredicateParams }
 
 /**
  * Events and lists up to which Postgres may join all of them with the contacts. The time and memory of planning grow
@@ -27,7 +23,6 @@ type Joins = { asked: number; left: number; negated: boolean }
 
 type Compiler = {
   audience: Audience
-  project: string
   now: Date
   bind: Bind
   joins: Joins
@@ -44,24 +39,24 @@ type Compiler = {
  * filters lean on the keys of `events` that start with (project_id, contact_id) and (project_id, name,
  * created_at, contact_id), stored segments on the key of `segment_members`.
  */
-export function compileTree(audience: Audience, options: CompileOptions): Predicate {
+export function compileTree(audience: Audience, now: Date): Predicate {
   const all: Joins = { asked: 0, left: Number.POSITIVE_INFINITY, negated: true }
-  const predicate = compileWith(all, audience, options)
+  const predicate = compileWith(all, audience, now)
   if (all.asked <= MAX_JOINS) return predicate
-  return compileWith({ asked: 0, left: STARTING_POINTS, negated: false }, audience, options)
+  return compileWith({ asked: 0, left: STARTING_POINTS, negated: false }, audience, now)
 }
 
-function compileWith(joins: Joins, audience: Audience, options: CompileOptions): Predicate {
-  const { projectId, now, firstParameter = 1 } = options
-  const values: (string | boolean)[] = []
+function compileWith(joins: Joins, audience: Audience, now: Date): Predicate {
+  const params: PredicateParams = {}
+  let count = 0
   const bind: Bind = (value, type) => {
-    values.push(value)
-    return `$${firstParameter + values.length - 1}::${type}`
+    count += 1
+    params[`filter${count}`] = value
+    return `:filter${count}::${type}`
   }
-  const project = bind(projectId, 'uuid')
-  const compiler = { audience, project, now, bind, joins, isRequired: true }
+  const compiler = { audience, now, bind, joins, isRequired: true }
   const condition = treeCondition(compiler, audience.tree)
-  return { text: `(c.project_id = ${project} and ${isKept('c', project)} and ${condition})`, values }
+  return { text: `(c.project_id = :projectId::uuid and ${isKept('c')} and ${condition})`, params }
 }
 
 function treeCondition(outer: Compiler, tree: FilterTree): string {
@@ -118,13 +113,13 @@ function existence({ isRequired, joins }: Compiler, rows: string, negated: boole
 }
 
 function eventCondition(compiler: Compiler, test: Test & { on: 'event' }, negated: boolean): string {
-  const { bind, project, now } = compiler
+  const { bind, now } = compiler
   const name = bind(test.name, 'text')
   const start =
     test.last.is === 'any' ? '' : bind(timestampText(startOf(test.last.window, now)), 'timestamptz')
   const since = start && ` and e.created_at >= ${start}`
   const events = (more: string) =>
-    `select from events e where e.project_id = ${project} and e.contact_id = c.id and e.name = ${name}${
+    `select from events e where e.project_id = :projectId::uuid and e.contact_id = c.id and e.name = ${name}${
       more + (test.byPersons ? BY_PERSONS : '')
     }`
   if (test.last.is !== 'olderThan') return existence(compiler, events(since), negated)
@@ -141,7 +136,7 @@ function segmentCondition(compiler: Compiler, id: string, negated: boolean): str
     const condition = treeCondition(compiler, source.condition)
     return negated ? `not ${condition}` : condition
   }
-  const members = `select from segment_members m where m.project_id = ${compiler.project}
+  const members = `select from segment_members m where m.project_id = :projectId::uuid
     and m.segment_id = ${compiler.bind(id, 'uuid')} and m.contact_id = c.id`
   return existence(compiler, members, negated)
 }

@@ -21,7 +21,7 @@ export async function loadAudience(
   let wanted = referencesOf(tree).segments
   // Two more than there may be, so that a longer chain is seen as one.
   for (let step = 0; wanted.length > 0 && step < MAX_SEGMENT_CHAIN + 2; step += 1) {
-    const rows = await ctx.sql(segmentSources, [projectIdOf(ctx), wanted])
+    const rows = await ctx.sql(segmentSources, { projectId: projectIdOf(ctx), ids: wanted })
     const sources = rows.map(({ id, condition }): [string, SegmentSource] => [id, sourceOf(id, condition)])
     for (const [id, source] of sources) segments.set(id, source)
     const named = sources.flatMap(([, source]) =>
@@ -58,11 +58,16 @@ export async function loadSubjects(
   asked: { events: string[]; segments: string[] },
 ): Promise<Map<string, Subject>> {
   const projectId = projectIdOf(ctx)
-  const contacts = await ctx.sql(subjectsOf, [projectId, ids])
+  const contacts = await ctx.sql(subjectsOf, { projectId, ids })
   if (contacts.length === 0) return new Map()
-  const events = asked.events.length > 0 ? await ctx.sql(lastEventsOf, [projectId, ids, asked.events]) : []
+  const events =
+    asked.events.length > 0
+      ? await ctx.sql(lastEventsOf, { projectId, contactIds: ids, names: asked.events })
+      : []
   const stored =
-    asked.segments.length > 0 ? await ctx.sql(membershipsOf, [projectId, ids, asked.segments]) : []
+    asked.segments.length > 0
+      ? await ctx.sql(membershipsOf, { projectId, contactIds: ids, segmentIds: asked.segments })
+      : []
   const eventsOf = new Map<string, Map<string, LastEvent>>()
   for (const { contactId, name, at, byPerson } of events) {
     const last = eventsOf.get(contactId) ?? new Map<string, LastEvent>()

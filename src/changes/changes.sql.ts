@@ -1,7 +1,7 @@
 /*
  * The one place that writes events, and says of contacts what has changed: parts of the statements in which that
- * happens. Each part adds CTEs. A change is written to the feed once for each kind of consumer that listens for it;
- * in a project where nobody does that costs one look at an index.
+ * happens, at the time `:now`. Each part adds CTEs. A change is written to the feed once for each kind of consumer that
+ * listens for it; in a project where nobody does that costs one look at an index.
  */
 
 /** Those who read the feed. A relation with the column `consumer`. */
@@ -14,10 +14,9 @@ const CONSUMERS = `(values ('SEGMENT'::consumer)) as k (consumer)`
 const listener = (condition = 'true') => `(select true from interests i
   where i.project_id = h.project_id and i.consumer = k.consumer and i.listens and ${condition} limit 1)`
 
-/** An id of that time for each row, so that changes are followed in the order in which they were made. */
-export const newIdAt = (now: string): string =>
-  `(lpad(to_hex(floor(extract(epoch from ${now}::timestamptz) * 1000)::bigint), 12, '0') || '7'
-    || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid`
+/** An id of the time `:now` for each row, so that changes are followed in the order in which they were made. */
+export const NEW_ID = `(lpad(to_hex(floor(extract(epoch from :now::timestamptz) * 1000)::bigint), 12, '0') || '7'
+  || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid`
 
 /** Puts the rows (project_id, id, contact_id, event_id, name, fields, data_keys) into the feed as the CTE `name`. */
 const feedCte = (name: string, rows: string): string => `
@@ -54,14 +53,13 @@ export const eventCtes = (rows: string): string => `
      from event`,
   )}`
 
-/** What a statement does to contacts, by places of parameters or columns of `person`. */
+/** What a statement does to contacts, as parameters or columns of `person`. */
 type ContactWrite = {
   /** jsonb object and text array: the keys that are set and taken away. */
   set: string
   unset: string
   /** text: what changes a subscription. */
   source: string
-  now: string
   /** boolean: whether the address may be another one. */
   email?: string
 }
@@ -72,11 +70,11 @@ const SUBSCRIPTION_EVENT = `case when subscribed then 'contact.subscribed' else 
  * The CTEs `subscription_event` and `heard_contact`, after `upsertContactCtes`: record that contacts were made or
  * changed, and whether that changed their subscriptions.
  */
-export const contactCtes = ({ set, unset, source, now, email = 'false' }: ContactWrite): string => `
+export const contactCtes = ({ set, unset, source, email = 'false' }: ContactWrite): string => `
   subscription_event as (
     insert into events (project_id, id, contact_id, name, data, created_at)
     select contact.project_id, person.id, contact.id, ${SUBSCRIPTION_EVENT},
-      jsonb_build_object('source', ${source}::text), ${now}::timestamptz
+      jsonb_build_object('source', ${source}::text), :now::timestamptz
     from contact join person using (project_id, email)
     where contact.subscription_changed
   ),
@@ -98,11 +96,11 @@ export const contactCtes = ({ set, unset, source, now, email = 'false' }: Contac
  * The CTEs `event` and `heard_event`: record that the contacts of `changed` (project_id, id, event_id, subscribed) were
  * subscribed or unsubscribed, and by what: `source`, a jsonb expression.
  */
-export const subscriptionCtes = (source: string, now: string): string => `
+export const subscriptionCtes = (source: string): string => `
   event as (
     insert into events (project_id, id, contact_id, name, data, created_at)
     select project_id, event_id, id, ${SUBSCRIPTION_EVENT}, jsonb_build_object('source', ${source}::text),
-      ${now}::timestamptz
+      :now::timestamptz
     from changed
     returning project_id, id, contact_id, name
   ),
@@ -114,22 +112,22 @@ export const subscriptionCtes = (source: string, now: string): string => `
   )}`
 
 /** The CTE `heard_contact`: says that the key `key` was taken from the data of `changed` (project_id, id). */
-export const dataChangeCte = (key: string, now: string): string =>
+export const dataChangeCte = (key: string): string =>
   feedCte(
     'heard_contact',
-    `select project_id, ${newIdAt(now)} as id, id as contact_id, null::uuid as event_id, null::text as name,
+    `select project_id, ${NEW_ID} as id, id as contact_id, null::uuid as event_id, null::text as name,
        array['updatedAt'] as fields, array[${key}::text] as data_keys
      from changed`,
   )
 
 /**
  * A statement that has segments look again at contacts for which time may decide otherwise by now; `rows` is a select
- * (contact_id, name, keys), $1 the project, $2 now. It returns how many.
+ * (contact_id, name, keys). It returns how many.
  */
 export const timeChanges = (rows: string): string => `
   with noted as (
     insert into changes (project_id, consumer, id, contact_id, name, keys)
-    select $1::uuid, 'SEGMENT', ${newIdAt('$2')}, h.contact_id, h.name, h.keys
+    select :projectId::uuid, 'SEGMENT', ${NEW_ID}, h.contact_id, h.name, h.keys
     from (${rows}) h returning id
   )
   select count(*)::int as count from noted`
@@ -138,10 +136,10 @@ export const timeChanges = (rows: string): string => `
  * The CTE `heard_member`: says that contacts came to or left a list that is kept by hand; `rows` is a select
  * (project_id, contact_id, segment_id).
  */
-export const membershipCte = (rows: string, now: string): string => `
+export const membershipCte = (rows: string): string => `
   heard_member as (
     insert into changes (project_id, consumer, id, contact_id, keys)
-    select h.project_id, k.consumer, ${newIdAt(now)}, h.contact_id, array['segment.' || h.segment_id::text]
+    select h.project_id, k.consumer, ${NEW_ID}, h.contact_id, array['segment.' || h.segment_id::text]
     from (${rows}) h, ${CONSUMERS}
     where ${listener(`i.kind = 'SEGMENT' and i.name = h.segment_id::text`)}
     returning project_id

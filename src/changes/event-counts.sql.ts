@@ -1,8 +1,9 @@
-import { type Statement, statement } from '../db/sql.ts'
+import { statement } from '../db/sql.ts'
 
-/** Events `e` that are not being deleted. */
+/** Events `e` of the project that are not being deleted. */
 export const NOT_BEING_DELETED = `not exists (
-  select from event_deletions d where d.project_id = $1::uuid and d.name = e.name and e.created_at < d.before)`
+  select from event_deletions d where d.project_id = :projectId::uuid and d.name = e.name
+    and e.created_at < d.before)`
 
 /** How far the events of a project are counted. */
 export type Recount = {
@@ -18,35 +19,37 @@ export const RECOUNT = `settled_until as "settledUntil", version, counted_at as 
   open_count as "openCount"`
 
 /**
- * Locks the counts of project $1 against others that change them for good, at $2. A statement of its own: the one
+ * Locks the counts of the project against others that change them for good. A statement of its own: the one
  * that changes counts must see what those before it have done.
  */
-export const lockCounts: Statement<Recount> = statement(
+export const lockCounts = statement<{ projectId: string; now: Date }, Recount>(
   'lock-event-counts',
   `insert into event_recounts as r (project_id, settled_until, due_at)
-   values ($1::uuid, to_timestamp(0), $2::timestamptz)
+   values (:projectId::uuid, to_timestamp(0), :now::timestamptz)
    on conflict (project_id) do update set version = r.version + 1 returning ${RECOUNT}`,
 )
 
 /**
- * Takes the events of the contacts $2 of project $1 out of the counts by name and day, as far as they are in them.
+ * Takes the events of contacts, all or up to an id, out of the counts by name and day, as far as they are in them.
  * Index: events_project_id_contact_id_id_idx.
  */
-export const uncountEvents: Statement<object> = statement(
+export const uncountEvents = statement<{ projectId: string; contactIds: string[]; upTo: string | null }>(
   'uncount-events-of-contacts',
   `with gone as (
      select e.name, (e.created_at at time zone 'UTC')::date as day, count(*)::int as count from events e
-     where e.project_id = $1::uuid and e.contact_id = any($2::uuid[]) and ($3::uuid is null or e.id <= $3::uuid)
+     where e.project_id = :projectId::uuid and e.contact_id = any(:contactIds::uuid[])
+       and (:upTo::uuid is null or e.id <= :upTo::uuid)
        and ${NOT_BEING_DELETED}
      group by 1, 2
    ),
    days as (
      update event_counts c set count = greatest(c.count - gone.count, 0) from gone
-     where c.project_id = $1::uuid and c.name = gone.name and c.day = gone.day
+     where c.project_id = :projectId::uuid and c.name = gone.name and c.day = gone.day
    )
    update event_names n set count = greatest(n.count - settled.count, 0) from (
      select name, sum(count)::int as count from gone
-     where day < (select (settled_until at time zone 'UTC')::date from event_recounts where project_id = $1::uuid)
+     where day < (select (settled_until at time zone 'UTC')::date from event_recounts
+       where project_id = :projectId::uuid)
      group by name) settled
-   where n.project_id = $1::uuid and n.name = settled.name`,
+   where n.project_id = :projectId::uuid and n.name = settled.name`,
 )

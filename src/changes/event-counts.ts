@@ -7,7 +7,7 @@ export const NEVER_COUNTED: Recount = {
 
 /** Until the commit nobody else changes the counts of the project's events for good. */
 export const lockEventCounts = async (tx: Ctx): Promise<Recount> =>
-  (await tx.sql(lockCounts, [projectIdOf(tx), tx.now()]))[0] ?? NEVER_COUNTED
+  (await tx.sql(lockCounts, { projectId: projectIdOf(tx), now: tx.now() }))[0] ?? NEVER_COUNTED
 
 /** Takes events of contacts that are going to be deleted in the same commit out of the counts: all, or up to an id. */
 export async function uncountContacts(
@@ -16,5 +16,5 @@ export async function uncountContacts(
   upTo: string | null = null,
 ): Promise<void> {
   await lockEventCounts(tx)
-  await tx.sql(uncountEvents, [projectIdOf(tx), contactIds, upTo])
+  await tx.sql(uncountEvents, { projectId: projectIdOf(tx), contactIds, upTo })
 }

@@ -34,7 +34,7 @@ export const interestsIn = (references: Named, listens = false): Interest[] => {
  * refer to.
  */
 export async function lockInterests(tx: Ctx): Promise<void> {
-  await tx.sql(lock, [projectIdOf(tx)])
+  await tx.sql(lock, { projectId: projectIdOf(tx) })
 }
 
 /**
@@ -49,16 +49,25 @@ export async function keepInterests(
 ): Promise<void> {
   const named = (kind: InterestKind) =>
     interests.filter((interest) => interest.kind === kind).map(({ name }) => name)
-  const [deleted] = await tx.sql(namesBeingDeleted, [projectIdOf(tx), named('EVENT'), named('DATA')])
+  const projectId = projectIdOf(tx)
+  const [deleted] = await tx.sql(namesBeingDeleted, {
+    projectId,
+    events: named('EVENT'),
+    dataKeys: named('DATA'),
+  })
   if (deleted) {
     throw conflict(`${deleted.name} is being deleted in the background. Try again when that is done.`)
   }
-  await tx.sql(writeInterests, [
-    ...[projectIdOf(tx), consumer, id, interests.map(({ kind }) => kind), interests.map(({ name }) => name)],
-    interests.map(({ listens }) => listens),
-  ])
+  await tx.sql(writeInterests, {
+    projectId,
+    consumer,
+    consumerId: id,
+    kinds: interests.map(({ kind }) => kind),
+    names: interests.map(({ name }) => name),
+    listening: interests.map(({ listens }) => listens),
+  })
   // A tracked segment has to hear what the segments ask for that it names.
-  if (consumer === 'SEGMENT') await tx.sql(spreadListening, [projectIdOf(tx)])
+  if (consumer === 'SEGMENT') await tx.sql(spreadListening, { projectId })
 }
 
 export type Consuming = { id: string; name: string }
@@ -78,7 +87,7 @@ export const isUsed = (usage: Usage): boolean =>
  * one of the names. It stays true for whoever holds `lockInterests`.
  */
 export async function usageOf(ctx: Ctx, kind: InterestKind, ...names: string[]): Promise<Usage> {
-  const users = await ctx.sql(usersOf, [projectIdOf(ctx), kind, names])
+  const users = await ctx.sql(usersOf, { projectId: projectIdOf(ctx), kind, names })
   const usedIn = (consumer: Consumer) =>
     users.filter((user) => user.consumer === consumer).map(({ id, name }) => ({ id, name }))
   return {

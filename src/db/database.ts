@@ -4,7 +4,7 @@ import { PrismaClient } from '../generated/prisma/client.ts'
 import { FairSlots } from './fair-slots.ts'
 import { PipelinedConnections } from './pipelined-connections.ts'
 import { Pool } from './pool.ts'
-import { hasNotRun, type Sql, type Statement, sqlState } from './sql.ts'
+import { hasNotRun, type Sql, type Statement, sqlState, valuesOf } from './sql.ts'
 
 /** A statement of a request that takes longer is ended by the server; the request answers 503. */
 const STATEMENT_TIMEOUT_MS = 5_000
@@ -76,7 +76,7 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     prisma,
     sql: requestSql(pool, pipelines, analyticPool),
     worker,
-    delivery: (query, values = []) => runOn(delivery, query, values),
+    delivery: (query, params) => runOn(delivery, query, valuesOf(query, params)),
     health,
     async close() {
       closing = true
@@ -122,7 +122,7 @@ function workerConnections(pool: Pool): Connections & { close: () => Promise<voi
       prisma ??= prismaOn(pool)
       return prisma
     },
-    sql: (query, values = []) => runOn(pool, query, values),
+    sql: (query, params) => runOn(pool, query, valuesOf(query, params)),
     close: async () => {
       await prisma?.$disconnect()
       await pool.end()
@@ -132,9 +132,10 @@ function workerConnections(pool: Pool): Connections & { close: () => Promise<voi
 
 function requestSql(pool: Pool, pipelines: PipelinedConnections, analyticPool: Pool): Sql {
   const slots = new FairSlots(ANALYTIC_CONNECTIONS, ANALYTIC_SHARE)
-  return async <Row extends object>(query: Statement<Row>, values: unknown[] = []): Promise<Row[]> => {
+  return async <Row extends object>(query: Statement<never, Row>, params: Record<string, unknown>) => {
+    const values = valuesOf(query, params)
     if (query.kind === 'analytic') {
-      return slots.run(projectOf(query, values), () => runOn(analyticPool, query, values))
+      return slots.run(String(params.projectId), () => runOn(analyticPool, query, values))
     }
     if (query.kind === 'usual') return runOn(pool, query, values)
     try {
@@ -147,14 +148,9 @@ function requestSql(pool: Pool, pipelines: PipelinedConnections, analyticPool: P
   }
 }
 
-function projectOf({ text }: Statement<unknown>, [project]: unknown[]): string {
-  if (typeof project === 'string') return project
-  throw new Error(`The first value of an analytic statement is its project: ${text}`)
-}
-
 async function runOn<Row extends object>(
   pool: Pool,
-  query: Statement<Row>,
+  query: Statement<never, Row>,
   values: unknown[],
 ): Promise<Row[]> {
   try {
@@ -167,6 +163,10 @@ async function runOn<Row extends object>(
 }
 
 /** Depends on nothing that a connection remembers. */
-async function runUnprepared<Row extends object>(pool: Pool, { text }: Statement<Row>, values: unknown[]) {
+async function runUnprepared<Row extends object>(
+  pool: Pool,
+  { text }: Statement<never, Row>,
+  values: unknown[],
+) {
   return (await pool.query<Row>(text, values)).rows
 }

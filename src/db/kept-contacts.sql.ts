@@ -3,12 +3,13 @@ export const ERASED = 'erased:'
 
 /**
  * That a contact is not one of the few whose deletion is under way, because their events are too many to go in one
- * commit; `project` is the place of the project's id. As long as there are none it costs nothing per contact.
+ * commit. As long as there are none it costs nothing per contact. The project is `:projectId`.
  */
-export const isKept = (contact: string, project: string): string => isIdKept(`${contact}.id`, project)
+export const isKept = (contact: string): string => isIdKept(`${contact}.id`)
 
 /** The same for a column with the contact's id. */
-export const isIdKept = (id: string, project: string): string => {
-  const erased = `select contact_id from contact_erasures where project_id = ${project} and contact_id is not null`
-  return `(not exists (${erased}) or ${id} not in (${erased}))`
-}
+export const isIdKept = (id: string): string =>
+  `(not exists (${BEING_ERASED}) or ${id} not in (${BEING_ERASED}))`
+
+const BEING_ERASED =
+  'select contact_id from contact_erasures where project_id = :projectId::uuid and contact_id is not null'

@@ -7,43 +7,93 @@ import { Prisma } from '../generated/prisma/client.ts'
 type Kind = 'usual' | 'short' | 'analytic'
 
 /**
- * SQL text with a name, under which each connection prepares it once (not when the name is empty). `Row` is the shape of what it returns;
- * it is written beside the text because nothing else can know it.
+ * SQL text with a name, under which each connection prepares it once (not when the name is empty). In its source
+ * parameters have names (`:projectId`); here they are `$1` and so on, and `names` says which is which. `Row` is the
+ * shape of what it returns; it is written beside the text because nothing else can know it.
  */
-export type Statement<Row> = { name: string; text: string; kind: Kind; row?: Row }
+export type Statement<Params, Row> = {
+  name: string
+  text: string
+  names: readonly string[]
+  kind: Kind
+  /** What it is called with, and what it returns; both are types only. */
+  types?: (params: Params) => Row
+}
 
-export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text, kind: 'usual' })
+/** Of a statement without parameters. */
+export type None = Record<string, never>
+
+/**
+ * Texts, quoted names and comments, in which a colon means nothing, or else a parameter. A colon behind a word, a bracket
+ * or another colon belongs to a slice of an array or to a cast.
+ */
+const TOKENS = /'(?:[^']|'')*'|"[^"]*"|--.*|\/\*[\s\S]*?\*\/|(?<![\w:\])]):([a-z]\w*)/gi
+
+/** A parameter that is named twice is one. */
+function compile<Params, Row>(kind: Kind, name: string, source: string): Statement<Params, Row> {
+  const places = new Map<string, string>()
+  const text = source.replace(TOKENS, (token: string, parameter: string | undefined) => {
+    if (parameter === undefined) return token
+    const place = places.get(parameter) ?? `$${places.size + 1}`
+    places.set(parameter, place)
+    return place
+  })
+  return { name, text, names: [...places.keys()], kind }
+}
+
+/** The values of a statement in the order of its text. Throws for a parameter that is named in it and not given. */
+export function valuesOf({ text, names }: Statement<never, unknown>, params: Given): unknown[] {
+  return names.map((name) => {
+    const value = params[name]
+    if (value === undefined) throw new Error(`The parameter :${name} is not given: ${text}`)
+    return value
+  })
+}
+
+type Given = Record<string, unknown>
+
+/** A statement that each connection prepares once, with a name of its own. */
+export const statement = <Params extends Given, Row = object>(
+  name: string,
+  text: string,
+): Statement<Params, Row> => compile('usual', name, text)
 
 /**
  * A statement of a hot path: by a key, of a few rows, never waiting for anything but the rows it writes. It may
  * share a connection with others under way.
  */
-export const shortStatement = <Row>(name: string, text: string): Statement<Row> => ({
-  name,
-  text,
-  kind: 'short',
-})
+export const shortStatement = <Params extends Given, Row = object>(
+  name: string,
+  text: string,
+): Statement<Params, Row> => compile('short', name, text)
 
 /**
  * A statement that is planned anew for the values of each call, because the best way depends on them; also one
  * whose text is made of parts, of which there are too many to keep them prepared.
  */
-export const unpreparedStatement = <Row>(text: string): Statement<Row> => ({ name: '', text, kind: 'usual' })
+export const unpreparedStatement = <Params extends Given, Row = object>(
+  text: string,
+): Statement<Params, Row> => compile('usual', '', text)
 
 /**
  * A read that may look at a large part of what a project has, planned anew for its values. Few of one project run
- * at the same time, so that nobody else waits for them. Its first value is the project.
+ * at the same time, so that nobody else waits for them.
  */
-export const analyticStatement = <Row>(text: string): Statement<Row> => ({ name: '', text, kind: 'analytic' })
+export const analyticStatement = <Params extends Given & { projectId: string }, Row = object>(
+  text: string,
+): Statement<Params, Row> => compile('analytic', '', text)
 
-/** Ends the statements of the transaction that take longer than $1 milliseconds (text). */
-export const limitTime: Statement<object> = statement(
+/** Ends the statements of the transaction that take longer than so many milliseconds. */
+export const limitTime = statement<{ milliseconds: string }>(
   'limit-time',
-  `select set_config('statement_timeout', $1, true)`,
+  `select set_config('statement_timeout', :milliseconds, true)`,
 )
 
 /** Runs a statement on a connection of its own, or inside the transaction that the context is bound to. */
-export type Sql = <Row extends object>(query: Statement<Row>, values?: unknown[]) => Promise<Row[]>
+export type Sql = <Params extends Given, Row extends object>(
+  query: Statement<Params, Row>,
+  params: NoInfer<Params>,
+) => Promise<Row[]>
 
 const UNREACHABLE = new Set([
   'ECONNREFUSED',

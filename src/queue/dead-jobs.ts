@@ -25,7 +25,8 @@ const COUNTED_AS: Record<string, 'pending' | 'active' | 'failed'> = {
 export async function countJobs(ctx: Ctx, queues: string[]): Promise<Map<string, JobCounts>> {
   const counts = new Map<string, JobCounts>()
   for (const queue of queues) counts.set(queue, { pending: 0, active: 0, failed: 0, oldestSeconds: null })
-  for (const { queue, state, count, oldestSeconds } of await ctx.sql(jobCounts, [queues, DEAD_LETTERS])) {
+  const rows = await ctx.sql(jobCounts, { queues, deadLetters: DEAD_LETTERS })
+  for (const { queue, state, count, oldestSeconds } of rows) {
     const kind = COUNTED_AS[state]
     const known = counts.get(queue)
     if (kind && known) known[kind] += count
@@ -39,7 +40,7 @@ export async function listDeadJobs(
   ctx: Ctx,
   input: { queue: string | null; projectId: string | null; limit: number },
 ): Promise<DeadJob[]> {
-  return ctx.sql(latestDeadJobs, [DEAD_LETTERS, input.queue, input.projectId, input.limit])
+  return ctx.sql(latestDeadJobs, { ...input, deadLetters: DEAD_LETTERS })
 }
 
 export type RedrivenJobs = {
@@ -55,7 +56,7 @@ export async function redriveJobs(
   ctx: Ctx,
   input: { queue: string; projectId: string | null; ids: string[] | null },
 ): Promise<RedrivenJobs> {
-  const found = await ctx.sql(deadJobIds, [DEAD_LETTERS, input.queue, input.projectId, input.ids])
+  const found = await ctx.sql(deadJobIds, { ...input, deadLetters: DEAD_LETTERS })
   const dead = new Set(found.map(({ id }) => id))
   const ids = [...dead]
   let redriven = 0

@@ -70,14 +70,18 @@ export class Sweeper {
 
   async #sweep(work: ProjectWork): Promise<void> {
     const ctx = createCtx(this.#services, SYSTEM, 'sweep', { connections: 'worker' })
-    const [claimed] = await ctx.sql(claimSweep, [work.kind.name, SWEEP_MS - 100])
+    const [claimed] = await ctx.sql(claimSweep, { kind: work.kind.name, restMs: SWEEP_MS - 100 })
     if (!claimed) return
     const pending = await work.pending(ctx)
     if (pending.length > 0) await this.#ask(ctx, work, pending)
   }
 
   async #ask(ctx: Ctx, work: ProjectWork, pending: Pending[]): Promise<void> {
-    const rows = await ctx.sql(failedProjects, [DEAD_LETTERS, work.kind.name, GIVEN_UP_MINUTES])
+    const rows = await ctx.sql(failedProjects, {
+      deadLetters: DEAD_LETTERS,
+      kind: work.kind.name,
+      minutes: GIVEN_UP_MINUTES,
+    })
     const failed = new Set(rows.map(({ projectId }) => projectId))
     for (const one of pending) {
       const asked = typeof one === 'string' ? { projectId: one, priority: PRIORITIES.transactional } : one

@@ -7,6 +7,7 @@ import { parseTree } from '../../src/audience/parse.ts'
 import { segmentProblems } from '../../src/audience/resolve.rules.ts'
 import { resolveTree } from '../../src/audience/resolve.ts'
 import type { Audience, SegmentSource } from '../../src/audience/tree.rules.ts'
+import { unpreparedStatement, valuesOf } from '../../src/db/sql.ts'
 import { scenario } from '../support/scenario.ts'
 import { seeded } from '../support/seeded.ts'
 import { type Body, startService } from '../support/service.ts'
@@ -52,17 +53,20 @@ async function compiledMatches(
   projectId: string,
   trees: { audience: Audience; asColumn: boolean }[],
 ): Promise<string[][]> {
-  const values: unknown[] = []
+  const params: Record<string, unknown> = { projectId }
   const parts = trees.map(({ audience, asColumn }, index) => {
-    const predicate = compileTree(audience, { projectId, now: NOW, firstParameter: values.length + 1 })
-    values.push(...predicate.values)
+    const predicate = compileTree(audience, NOW)
+    const nameOf = (name: string) => name.replace('filter', `tree${index}Filter`)
+    for (const [name, value] of Object.entries(predicate.params)) params[nameOf(name)] = value
+    const text = predicate.text.replaceAll(/:filter\d+/g, nameOf)
     return asColumn
-      ? `select ${index} as tree, c.id, ${predicate.text} as matches from contacts c`
-      : `select ${index} as tree, c.id, true as matches from contacts c where ${predicate.text}`
+      ? `select ${index} as tree, c.id, ${text} as matches from contacts c`
+      : `select ${index} as tree, c.id, true as matches from contacts c where ${text}`
   })
+  const query = unpreparedStatement(parts.join(' union all '))
   const { rows } = await pool.query<{ tree: number; id: string; matches: boolean | null }>(
-    parts.join(' union all '),
-    values,
+    query.text,
+    valuesOf(query, params),
   )
   assert.ok(
     rows.every(({ matches }) => matches !== null),

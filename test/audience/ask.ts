@@ -1,9 +1,10 @@
 import * as assert from 'uvu/assert'
-import { type CompileOptions, compileTree, type Predicate } from '../../src/audience/compile.sql.ts'
+import { compileTree, type Predicate } from '../../src/audience/compile.sql.ts'
 import { explainTree, matchTree } from '../../src/audience/match.rules.ts'
 import { parseTree } from '../../src/audience/parse.ts'
 import { resolveTree } from '../../src/audience/resolve.ts'
 import type { FilterTree, SegmentSource } from '../../src/audience/tree.rules.ts'
+import { unpreparedStatement, valuesOf } from '../../src/db/sql.ts'
 import { AppError, type FieldError } from '../../src/errors.ts'
 import { type Body, type Service, startService } from '../support/service.ts'
 import { NOW, type PersonSeed } from './arbitrary.ts'
@@ -42,7 +43,7 @@ export async function whoMatches(
   segments: Record<string, SegmentSource> = {},
 ): Promise<string[]> {
   const audience = resolveTree(parseTree(json, 'condition'), new Map(Object.entries(segments)), 'condition')
-  const ids = await idsOf(world, compileTree(audience, { projectId: world.project.id, now: NOW }))
+  const ids = await idsOf(world, compileTree(audience, NOW))
   const compiled = world.people.filter(({ id }) => ids.includes(id))
   const matched = world.people.filter((person) => matchTree(audience, subjectOf(person), NOW))
   const explained = world.people.filter((person) => explainTree(audience, subjectOf(person), NOW).matches)
@@ -53,13 +54,18 @@ export async function whoMatches(
 
 const namesOf = (people: Person[]) => people.map(({ email }) => email.replace('@example.org', '')).toSorted()
 
-export async function idsOf(world: Service, { text, values }: Predicate): Promise<string[]> {
-  return (await world.sql(`select c.id from contacts c where ${text}`, values)).map(({ id }) => id)
+export async function idsOf(
+  world: Service,
+  { text, params }: Predicate,
+  projectId = world.project.id,
+): Promise<string[]> {
+  const query = unpreparedStatement(`select c.id from contacts c where ${text}`)
+  return (await world.sql(query.text, valuesOf(query, { ...params, projectId }))).map(({ id }) => id)
 }
 
 /** The condition of a tree that names no segments. */
-export const predicateOf = (json: unknown, options: CompileOptions): Predicate =>
-  compileTree(resolveTree(parseTree(json, 'condition'), new Map(), 'condition'), options)
+export const predicateOf = (json: unknown): Predicate =>
+  compileTree(resolveTree(parseTree(json, 'condition'), new Map(), 'condition'), NOW)
 
 /** What is refused, and why; nothing when it is accepted. */
 export function errorsOf(refused: () => unknown): FieldError[] {

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
-import { compileTree } from '../../src/audience/compile.sql.ts'
+import { compileTree, type PredicateParams } from '../../src/audience/compile.sql.ts'
 import { dataField } from '../../src/audience/fields.rules.ts'
-import { statement } from '../../src/db/sql.ts'
+import { statement, unpreparedStatement, valuesOf } from '../../src/db/sql.ts'
 import { scenario } from '../support/scenario.ts'
 import { startService } from '../support/service.ts'
 import { NOW } from './arbitrary.ts'
@@ -64,6 +64,8 @@ const person = (text: string) => ({
 const start = () =>
   worldOf({ nobody: {}, ...Object.fromEntries(TEXTS.map((text, index) => [`p${index}`, person(text)])) })
 
+type Asked = { projectId: string; id: string; limit: number }
+
 scenario('Hostile texts in filters', start, (test) => {
   for (const [index, text] of TEXTS.entries()) {
     const name = JSON.stringify(text)
@@ -122,7 +124,6 @@ scenario('Hostile texts in filters', start, (test) => {
           { field: `event.${text}`, operator: 'triggered' },
           { field: 'email', operator: 'notContains', value: text },
         ),
-        { projectId: '019a0000-0000-7000-8000-000000000000', now: NOW },
       ).text
     assert.is(new Set(TEXTS.map(textFor)).size, 1)
   })
@@ -191,12 +192,12 @@ scenario(
       for (const field of ['data.x', 'data.x.x', 'data.x.0']) {
         for (const filter of [...filters, ...windows, ...parts, { operator: 'exists' }]) {
           const asked = { field, ...filter }
-          const predicate = predicateOf(treeOf(asked), { projectId: world.project.id, now: NOW })
-          for (const statement of [
-            `select from contacts c where ${predicate.text}`,
-            `select from contacts c where not ${predicate.text}`,
+          const { text, params } = predicateOf(treeOf(asked))
+          for (const query of [
+            unpreparedStatement(`select from contacts c where ${text}`),
+            unpreparedStatement(`select from contacts c where not ${text}`),
           ]) {
-            await world.pool.query(statement, predicate.values)
+            await world.pool.query(query.text, valuesOf(query, { ...params, projectId: world.project.id }))
           }
         }
       }
@@ -244,28 +245,28 @@ scenario(
        values ($1, $2, 'ada@example.org', true, '{"n":5,"s":"x","d":"2026-03-04","l":[5]}', $3, $3)`,
         [project.id, id, NOW],
       )
-      const options = { projectId: project.id, now: NOW }
-      assert.equal(await idsOf(service, predicateOf(everything, options)), [id])
-      const { text, values } = predicateOf(everything, { ...options, firstParameter: 3 })
-      const query = statement<{ id: string }>(
+      const predicate = predicateOf(everything)
+      assert.equal(await idsOf(service, predicate), [id])
+      const query = statement<Asked & PredicateParams, { id: string }>(
         'test-compiled',
-        `select c.id from contacts c where c.id >= $1::uuid and ${text} limit $2::int`,
+        `select c.id from contacts c where c.id >= :id::uuid and ${predicate.text} limit :limit::int`,
       )
+      const params = { projectId: project.id, id, limit: 5, ...predicate.params }
       const ctx = service.ctx(project.id)
-      assert.equal(await ctx.sql(query, [id, 5, ...values]), [{ id }])
-      assert.equal(await ctx.atomically((inside) => inside.sql(query, [id, 5, ...values])), [{ id }])
+      assert.equal(await ctx.sql(query, params), [{ id }])
+      assert.equal(await ctx.atomically((inside) => inside.sql(query, params)), [{ id }])
     })
 
     test('sees nothing of another project', async (service) => {
       const other = await service.newProject()
-      assert.equal(await idsOf(service, predicateOf(everything, { projectId: other.id, now: NOW })), [])
+      assert.equal(await idsOf(service, predicateOf(everything), other.id), [])
     })
 
     test('cannot ask for segments that were not resolved', () => {
       const tree = parsed(
         treeOf({ field: 'segment.019a0000-0000-7000-8000-000000000000', operator: 'memberOfSegment' }),
       )
-      const compile = () => compileTree({ tree, segments: new Map() }, { projectId: 'x', now: NOW })
+      const compile = () => compileTree({ tree, segments: new Map() }, NOW)
       assert.throws(compile, /was not resolved/)
     })
   },

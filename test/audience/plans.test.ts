@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
-import { compileTree } from '../../src/audience/compile.sql.ts'
+import { compileTree, type Predicate } from '../../src/audience/compile.sql.ts'
 import { parseTree } from '../../src/audience/parse.ts'
 import type { Audience } from '../../src/audience/tree.rules.ts'
+import { unpreparedStatement, valuesOf } from '../../src/db/sql.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Body, type Service, startService } from '../support/service.ts'
 import { NOW } from './arbitrary.ts'
@@ -37,13 +38,16 @@ async function start(): Promise<Service> {
 
 type Step = { node: string; relation: string; index: string; loops: number }
 
+function explained({ project, sql }: Service, options: string, { text, params }: Predicate) {
+  const query = unpreparedStatement(
+    `explain (${options}, format json) select count(*) from contacts c where ${text}`,
+  )
+  return sql<Body>(query.text, valuesOf(query, { ...params, projectId: project.id }))
+}
+
 /** Every step of the plan that reads something. */
 async function planOf(service: Service, json: object): Promise<Step[]> {
-  const { text, values } = predicateOf(json, { projectId: service.project.id, now: NOW })
-  const rows = await service.sql<Body>(
-    `explain (analyze, timing off, format json) select count(*) from contacts c where ${text}`,
-    values,
-  )
+  const rows = await explained(service, 'analyze, timing off', predicateOf(json))
   const steps: Step[] = []
   const visit = (plan: Body, relation: string) => {
     const name = plan['Relation Name'] ?? relation
@@ -70,22 +74,18 @@ const largest = (filter: (n: number) => object): Audience => {
 }
 
 /** How Postgres plans a tree that it does not run. */
-async function planningOf({ project, sql }: Service, audience: Audience) {
-  const { text, values } = compileTree(audience, { projectId: project.id, now: NOW })
-  const [row] = await sql<Body>(
-    `explain (summary, memory, format json) select count(*) from contacts c where ${text}`,
-    values,
-  )
-  const [explained] = row['QUERY PLAN']
+async function planningOf(service: Service, audience: Audience) {
+  const [row] = await explained(service, 'summary, memory', compileTree(audience, NOW))
+  const [plan] = row['QUERY PLAN']
   const joinsIn = (plan: Body): number =>
     (plan['Join Type'] ? 1 : 0) +
     (plan.Plans ?? [])
       .filter((inner: Body) => inner['Parent Relationship'] !== 'SubPlan')
       .reduce((sum: number, inner: Body) => sum + joinsIn(inner), 0)
   return {
-    joins: joinsIn(explained.Plan),
-    ms: explained['Planning Time'],
-    megabytes: explained.Planning['Memory Used'] / 1024,
+    joins: joinsIn(plan.Plan),
+    ms: plan['Planning Time'],
+    megabytes: plan.Planning['Memory Used'] / 1024,
   }
 }
 

@@ -211,7 +211,7 @@ scenario(
         const subject = await loadSubject(ctx, contactId, audience)
         assert.ok(subject)
         assert.is(matchTree(audience, subject, NOW), expected)
-        const found = await idsOf(service, compileTree(audience, { projectId, now: NOW }))
+        const found = await idsOf(service, compileTree(audience, NOW))
         assert.equal(found, expected ? [contactId] : [])
       }
       await ctx.atomically(async (inside) => {

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import { shortStatement, statement, violates } from '../../src/db/sql.ts'
+import { type None, shortStatement, statement, violates } from '../../src/db/sql.ts'
 import { scenario } from '../support/scenario.ts'
 import { type ScratchDatabase, scratchDatabase } from '../support/scratch-database.ts'
 
@@ -27,40 +27,40 @@ const AT_ONCE = 20
 
 scenario('Connections', start, (test) => {
   for (const [what, make, column] of STATEMENTS) {
-    const pid = make<{ pid: number }>('pid', 'select pg_backend_pid() as pid')
-    const add = make<object>('add', 'insert into things values ($1::int)')
-    const all = make<object>('all', 'select * from things')
+    const pid = make<None, { pid: number }>('pid', 'select pg_backend_pid() as pid')
+    const add = make<{ id: number }>('add', 'insert into things values (:id::int)')
+    const all = make<None>('all', 'select * from things')
     const atOnce = (database: Database) =>
-      Promise.all(Array.from({ length: AT_ONCE }, () => database.sql(all)))
+      Promise.all(Array.from({ length: AT_ONCE }, () => database.sql(all, {})))
 
     test(`are kept after ${what} that broke a constraint`, async ({ database, pool }) => {
       await pool.query('truncate things')
-      const before = await database.sql(pid)
-      await database.sql(add, [1])
+      const before = await database.sql(pid, {})
+      await database.sql(add, { id: 1 })
       for (let again = 0; again < 3; again += 1) {
-        await database.sql(add, [1]).then(
+        await database.sql(add, { id: 1 }).then(
           () => assert.unreachable(),
           (error) => assert.ok(violates(error, 'things_pkey')),
         )
       }
-      assert.equal(await database.sql(pid), before)
+      assert.equal(await database.sql(pid, {}), before)
     })
 
     test(`are replaced when ${what} has other columns since a migration`, async ({ database, pool }) => {
       await pool.query('truncate things')
-      await database.sql(add, [1])
+      await database.sql(add, { id: 1 })
       await atOnce(database)
-      const before = await database.sql(pid)
+      const before = await database.sql(pid, {})
       await pool.query(`alter table things add column ${column} int`)
       for (const [row] of await atOnce(database)) assert.ok(row && column in row)
-      assert.is.not((await database.sql(pid))[0]?.pid, before[0]?.pid)
+      assert.is.not((await database.sql(pid, {}))[0]?.pid, before[0]?.pid)
     })
 
     test(`are replaced when the server has forgotten ${what}`, async ({ database }) => {
-      const before = await database.sql(pid)
-      await database.sql(make<object>('forget', 'deallocate all'))
+      const before = await database.sql(pid, {})
+      await database.sql(make<None>('forget', 'deallocate all'), {})
       assert.is((await atOnce(database)).length, AT_ONCE)
-      assert.is.not((await database.sql(pid))[0]?.pid, before[0]?.pid)
+      assert.is.not((await database.sql(pid, {}))[0]?.pid, before[0]?.pid)
     })
   }
 
@@ -78,14 +78,14 @@ scenario('Connections', start, (test) => {
   })
 
   test('are replaced when the server has ended them', async ({ database, pool }) => {
-    const pid = statement<{ pid: number }>('pid', 'select pg_backend_pid() as pid')
-    const [before] = await database.sql(pid)
-    const end = statement<object>('end', 'select pg_terminate_backend(pg_backend_pid())')
-    await database.sql(end).then(
+    const pid = statement<None, { pid: number }>('pid', 'select pg_backend_pid() as pid')
+    const [before] = await database.sql(pid, {})
+    const end = statement<None>('end', 'select pg_terminate_backend(pg_backend_pid())')
+    await database.sql(end, {}).then(
       () => assert.unreachable(),
       () => {},
     )
-    const [after] = await database.sql(pid)
+    const [after] = await database.sql(pid, {})
     assert.is.not(after?.pid, before?.pid)
     const gone = await pool.query('select from pg_stat_activity where pid = $1', [before?.pid])
     assert.is(gone.rowCount, 0)

@@ -33,11 +33,11 @@ async function atOnce(service: Service, work: () => Promise<unknown>): Promise<n
   const { database } = service.app.services
   const { sql } = database
   let [running, most] = [0, 0]
-  database.sql = async (query, values) => {
+  database.sql = async (query, params) => {
     running += 1
     most = Math.max(most, running)
     try {
-      return await sql(query, values)
+      return await sql(query, params)
     } finally {
       running -= 1
     }

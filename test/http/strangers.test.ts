@@ -56,9 +56,9 @@ scenario(
       const { database } = service.app.services
       const { sql } = database
       let statements = 0
-      database.sql = (query, values) => {
+      database.sql = (query, params) => {
         statements += 1
-        return sql(query, values)
+        return sql(query, params)
       }
       try {
         assertRefused(await guess(service, '192.0.2.20'), 429, 'RATE_LIMIT_EXCEEDED')

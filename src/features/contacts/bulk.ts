@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { limitTime, type Statement } from '../../db/sql.ts'
+import { limitTime } from '../../db/sql.ts'
 import type { ContactJob as ContactJobRow } from '../../generated/prisma/client.ts'
 import { jsonObject, optional } from '../../lib/fields.ts'
 import { isId, newId } from '../../lib/ids.ts'
@@ -52,7 +52,7 @@ export async function startBulk(
   await filterCondition(ctx, filter, 'filter')
   // Whom the filter means the job finds out; what it does is to look at all contacts.
   const total = await countContacts(ctx)
-  const [newest] = await ctx.sql(newestContact, [projectIdOf(ctx)])
+  const [newest] = await ctx.sql(newestContact, { projectId: projectIdOf(ctx) })
   return createJob(ctx, {
     type,
     request: { filter: filter ?? {}, excludeIds },
@@ -99,12 +99,16 @@ async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Pr
   const condition = await filterCondition(ctx, tree, 'filter')
   for (;;) {
     const size = run.job.stepSize * LOOKED_AT
-    const page = await within(ctx, pageOfIds, [projectId, run.lastContact, run.job.upTo, size])
+    const { lastContact: after, job } = run
+    const page = await within(ctx, (tx) =>
+      tx.sql(pageOfIds, { projectId, after, upTo: job.upTo, limit: size }),
+    )
     const [first, last] = [page[0], page.at(-1)]
     if (first === undefined || last === undefined) return 'done'
     const limit = chunkOf(run.job)
-    const { statement, values } = matchingIds(projectId, condition, { first, last, limit })
-    const found = await within(ctx, statement, values)
+    const found = await within(ctx, (tx) =>
+      tx.sql(matchingIds(condition), { projectId, first, last, limit, ...condition.params }),
+    )
     const reached = found.length === limit ? (found.at(-1) ?? last) : last
     const ids = found.filter((id) => !excluded.has(id))
     const looked = { looked: page.indexOf(reached) + 1, last: reached }
@@ -114,10 +118,10 @@ async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Pr
 }
 
 /** The ids that a statement finds within the time of a scan. */
-const within = (ctx: Ctx, statement: Statement<{ id: string }>, values: unknown[]): Promise<string[]> =>
+const within = (ctx: Ctx, find: (tx: Ctx) => Promise<{ id: string }[]>): Promise<string[]> =>
   ctx.atomically(async (tx) => {
-    await tx.sql(limitTime, [String(SCAN_TIMEOUT_MS)])
-    return (await tx.sql(statement, values)).map(({ id }) => id)
+    await tx.sql(limitTime, { milliseconds: String(SCAN_TIMEOUT_MS) })
+    return (await find(tx)).map(({ id }) => id)
   })
 
 type BulkFilter = { tree: unknown; excluded: Set<string> }
@@ -160,7 +164,13 @@ async function change(tx: Ctx, type: ContactJob['type'], given: string[]): Promi
   }
   const now = tx.now()
   const eventIds = ids.map(() => newId(now))
-  const rows = await tx.sql(subscribeMany, [projectIdOf(tx), ids, eventIds, type === 'SUBSCRIBE', now])
+  const rows = await tx.sql(subscribeMany, {
+    projectId: projectIdOf(tx),
+    ids,
+    eventIds,
+    subscribed: type === 'SUBSCRIBE',
+    now,
+  })
   wakeFollowers(tx, rows)
   return { known: new Set(rows.map(({ id }) => id)), changed: rows.filter(({ changed }) => changed).length }
 }

@@ -1,58 +1,75 @@
-import { type Statement, statement } from '../../db/sql.ts'
+import { type None, statement } from '../../db/sql.ts'
+import type { JobState } from '../../generated/prisma/enums.ts'
 import type { JsonValue } from '../../lib/json.ts'
 
 /**
- * Locks job $2 of project $1 and says what its result is, as long as it is at position $3. No row when it was
+ * Locks a job and says what its result is, as long as it is at that position. No row when it was
  * cancelled or somebody else works on it.
  */
-export const holdJob: Statement<{ result: JsonValue }> = statement(
+export const holdJob = statement<{ projectId: string; id: string; position: number }, { result: JsonValue }>(
   'hold-contact-job',
   `select result from contact_jobs
-   where project_id = $1::uuid and id = $2::uuid and state = 'active' and position = $3::int for update`,
+   where project_id = :projectId::uuid and id = :id::uuid and state = 'active' and position = :position::int
+     for update`,
 )
 
 /**
- * Notes how far job $2 of project $1 is, which is held: position $3, progress $4, result $5, last contact $6, place
- * in its file $7 after $8 rows; $9 is how much comes next.
+ * Notes how far a job is, which is held: what comes next is at the byte `fileOffset` of its file, after `fileRow`
+ * rows, and is of so many contacts as `stepSize` says.
  */
-export const advanceJob: Statement<object> = statement(
+export const advanceJob = statement<{
+  projectId: string
+  id: string
+  position: number
+  progress: number
+  result: string
+  lastContact: string | null
+  fileOffset: number
+  fileRow: number
+  stepSize: number
+}>(
   'advance-contact-job',
-  `update contact_jobs set position = $3::int, progress = $4::int, result = $5::jsonb, last_contact = $6::uuid,
-     file_offset = $7::int, file_row = $8::int, step_size = $9::int, slow_tries = 0, advanced_at = clock_timestamp()
-   where project_id = $1::uuid and id = $2::uuid`,
+  `update contact_jobs set position = :position::int, progress = :progress::int, result = :result::jsonb,
+     last_contact = :lastContact::uuid, file_offset = :fileOffset::int, file_row = :fileRow::int,
+     step_size = :stepSize::int, slow_tries = 0, advanced_at = clock_timestamp()
+   where project_id = :projectId::uuid and id = :id::uuid`,
 )
 
 /**
- * The job of project $1 that has waited longest for its turn, but none that somebody is working on this moment.
+ * The job of the project that has waited longest for its turn, but none that somebody is working on this moment.
  * Index: contact_jobs_unfinished.
  */
-export const takeJob: Statement<{ id: string }> = statement(
+export const takeJob = statement<{ projectId: string }, { id: string }>(
   'take-contact-job',
   `update contact_jobs set state = 'active', advanced_at = clock_timestamp()
-   where project_id = $1::uuid and id = (
-     select id from contact_jobs where project_id = $1::uuid and state in ('waiting', 'active')
+   where project_id = :projectId::uuid and id = (
+     select id from contact_jobs where project_id = :projectId::uuid and state in ('waiting', 'active')
      order by advanced_at nulls first, id limit 1 for update skip locked)
    returning id`,
 )
 
-/** A chunk of job $2 of project $1 took too long: the next one is smaller. */
-export const slowJob: Statement<{ tries: number }> = statement(
+/** A chunk of a job took too long: the next one is smaller. */
+export const slowJob = statement<{ projectId: string; id: string }, { tries: number }>(
   'slow-contact-job',
   `update contact_jobs set step_size = greatest(1, step_size / 8), slow_tries = slow_tries + 1
-   where project_id = $1::uuid and id = $2::uuid and state = 'active' returning slow_tries as tries`,
+   where project_id = :projectId::uuid and id = :id::uuid and state = 'active' returning slow_tries as tries`,
 )
 
 /** Projects with imports or bulk changes that have not ended. Index: contact_jobs_unfinished. */
-export const projectsWithJobs: Statement<{ projectId: string }> = statement(
+export const projectsWithJobs = statement<None, { projectId: string }>(
   'projects-with-contact-jobs',
   `select distinct project_id as "projectId" from contact_jobs where state in ('waiting', 'active')`,
 )
 
-/** Ends job $2 of project $1 in state $3 at $5; its input, which is personal, is not needed any more. */
-export const endJob: Statement<{ id: string }> = statement(
+/** Ends a job; its input, which is personal, is not needed any more. */
+export const endJob = statement<
+  { projectId: string; id: string; state: JobState; failedReason: string | null; now: Date },
+  { id: string }
+>(
   'end-contact-job',
-  `update contact_jobs set state = $3::job_state, failed_reason = $4, completed_at = $5::timestamptz,
-     progress = case when $3::job_state = 'completed' then 100 else progress end,
+  `update contact_jobs set state = :state::job_state, failed_reason = :failedReason,
+     completed_at = :now::timestamptz,
+     progress = case when :state::job_state = 'completed' then 100 else progress end,
      file = null, survey = null, request = '{}'
-   where project_id = $1::uuid and id = $2::uuid and state in ('waiting', 'active') returning id`,
+   where project_id = :projectId::uuid and id = :id::uuid and state in ('waiting', 'active') returning id`,
 )

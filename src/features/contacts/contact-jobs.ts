@@ -78,7 +78,13 @@ export async function getJob(
 /** Stops a job; what it has done stays done. Throws CONFLICT when it has ended. */
 export async function cancelJob(ctx: Ctx, id: string): Promise<ContactJob> {
   const job = await getJob(ctx, id)
-  const [ended] = await ctx.sql(endJob, [job.projectId, job.id, 'failed', 'Cancelled.', ctx.now()])
+  const [ended] = await ctx.sql(endJob, {
+    projectId: job.projectId,
+    id: job.id,
+    state: 'failed',
+    failedReason: 'Cancelled.',
+    now: ctx.now(),
+  })
   if (!ended) throw conflict('The job has ended already.')
   return getJob(ctx, id)
 }

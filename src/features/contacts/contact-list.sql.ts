@@ -4,14 +4,16 @@ import type { Contact } from '../../generated/prisma/client.ts'
 import { contactColumns } from './contacts.sql.ts'
 
 /**
- * A condition on the contact `c`: its text and the values of its parameters, of which the first has the number
- * given. Values get into it as parameters only.
+ * A condition on the contact `c`: its text, and the parameters that are named in it. Values get into it as parameters
+ * only.
  */
-export type ContactCondition = (firstParameter: number) => { text: string; values: unknown[] }
+export type ContactCondition = { text: string; params: Record<string, unknown> }
 
 export type ContactOrder = { column: 'id' | 'email'; direction: 'asc' | 'desc' }
 
-type Query<Row> = { statement: Statement<Row>; values: unknown[] }
+/** Beside the parameters of the conditions. */
+type ListParams = { projectId: string; [name: string]: unknown }
+type Query<Row> = { statement: Statement<ListParams, Row>; params: ListParams }
 
 /**
  * At most `limit` contacts after the key `after`, and no others than the conditions let through. The order of
@@ -21,25 +23,21 @@ type Query<Row> = { statement: Statement<Row>; values: unknown[] }
 export function contactPage(
   projectId: string,
   conditions: ContactCondition[],
-  order: ContactOrder,
+  { column, direction }: ContactOrder,
   after: string | null,
   limit: number,
 ): Query<Contact> {
-  const { column, direction } = order
   const type = column === 'id' ? 'uuid' : 'text'
   const beyond = direction === 'asc' ? '>' : '<'
-  const isLater: ContactCondition = (first) => ({
-    text: `c.${column} ${beyond} $${first}::${type}`,
-    values: [after],
-  })
-  const { text, values } = join(projectId, after === null ? conditions : [...conditions, isLater])
+  const isLater = { text: `c.${column} ${beyond} :after::${type}`, params: { after } }
+  const { text, params } = join(after === null ? conditions : [...conditions, isLater])
   return {
     statement: listStatement(
       conditions,
       `select ${contactColumns('c')} from contacts c where ${text}
-       order by c.${column} ${direction} limit $${values.length + 1}::int`,
+       order by c.${column} ${direction} limit :limit::int`,
     ),
-    values: [...values, limit],
+    params: { ...params, projectId, limit },
   }
 }
 
@@ -50,15 +48,14 @@ export function contactsAt(
   skip: number,
   take: number,
 ): Query<Contact> {
-  const { text, values } = join(projectId, conditions)
-  const n = values.length
+  const { text, params } = join(conditions)
   return {
     statement: listStatement(
       conditions,
       `select ${contactColumns('c')} from contacts c where ${text}
-       order by c.id desc offset $${n + 1}::bigint limit $${n + 2}::int`,
+       order by c.id desc offset :skip::bigint limit :take::int`,
     ),
-    values: [...values, skip, take],
+    params: { ...params, projectId, skip, take },
   }
 }
 
@@ -68,15 +65,15 @@ export function contactCount(
   conditions: ContactCondition[],
   most: number | null,
 ): Query<{ count: number }> {
-  const { text, values } = join(projectId, conditions)
+  const { text, params } = join(conditions)
   const isBounded = most !== null && conditions.length === 0
   const statement = isBounded ? unpreparedStatement : analyticStatement
   return {
     statement: statement(
       `select count(*)::int as count from (
-         select from contacts c where ${text} limit $${values.length + 1}::bigint) matching`,
+         select from contacts c where ${text} limit :most::bigint) matching`,
     ),
-    values: [...values, most],
+    params: { ...params, projectId, most },
   }
 }
 
@@ -89,48 +86,49 @@ export function contactShare(
   conditions: ContactCondition[],
   size: number,
 ): Query<{ share: number | null }> {
-  const { text, values } = join(projectId, conditions)
+  const { text, params } = join(conditions)
   return {
     statement: analyticStatement(
       `select (count(*) filter (where ${text}))::float8 / nullif(count(*), 0) as share from (
-         select * from contacts where project_id = $1::uuid and get_byte(uuid_send(id), 15) < 64
-         order by substring(uuid_send(id) from 9) limit $${values.length + 1}::int) c`,
+         select * from contacts where project_id = :projectId::uuid and get_byte(uuid_send(id), 15) < 64
+         order by substring(uuid_send(id) from 9) limit :size::int) c`,
     ),
-    values: [...values, size],
+    params: { ...params, projectId, size },
   }
 }
 
 /** Rows of the list are next to each other in an index, unless a condition has others passed over. */
-const listStatement = <Row>(conditions: ContactCondition[], text: string): Statement<Row> =>
+const listStatement = <Row>(conditions: ContactCondition[], text: string): Statement<ListParams, Row> =>
   conditions.length > 0 ? analyticStatement(text) : unpreparedStatement(text)
 
-/** Count $2 of project $1 when it is not older than $3 milliseconds; $4 is added to the clock, by tests. */
-export const freshTotal: Statement<{ count: number }> = statement(
+/** A count of the project when it is not older than `maxAgeMs`. */
+export const freshTotal = statement<
+  { projectId: string; key: string; maxAgeMs: number; clockShift: number },
+  { count: number }
+>(
   'fresh-contact-total',
-  `select count from contact_totals where project_id = $1::uuid and key = $2
-     and counted_at > clock_timestamp() + ($4::float8 - $3::int) * interval '1 millisecond'`,
+  `select count from contact_totals where project_id = :projectId::uuid and key = :key
+     and counted_at > clock_timestamp() + (:clockShift::float8 - :maxAgeMs::int) * interval '1 millisecond'`,
 )
 
-/** Remembers $3 as count $2 of project $1, and forgets those that nobody has asked for lately. */
-export const noteTotal: Statement<object> = statement(
+/** Remembers a count of the project, and forgets those that nobody has asked for lately. */
+export const noteTotal = statement<{ projectId: string; key: string; count: number; clockShift: number }>(
   'note-contact-total',
-  `with clock as (select clock_timestamp() + $4::float8 * interval '1 millisecond' as time),
+  `with clock as (select clock_timestamp() + :clockShift::float8 * interval '1 millisecond' as time),
    old as (
-     delete from contact_totals where project_id = $1::uuid and key <> $2
+     delete from contact_totals where project_id = :projectId::uuid and key <> :key
        and counted_at < (select time from clock) - interval '1 day'
    )
    insert into contact_totals as t (project_id, key, count, counted_at)
-   select $1::uuid, $2, $3::int, time from clock
+   select :projectId::uuid, :key, :count::int, time from clock
    on conflict (project_id, key) do update set count = excluded.count, counted_at = excluded.counted_at`,
 )
 
-function join(projectId: string, conditions: ContactCondition[]): { text: string; values: unknown[] } {
-  const values: unknown[] = [projectId]
-  const texts = ['c.project_id = $1::uuid', isKept('c', '$1::uuid')]
-  for (const condition of conditions) {
-    const part = condition(values.length + 1)
-    texts.push(part.text)
-    values.push(...part.values)
+/** All conditions together, on contacts of the project that are kept. */
+function join(conditions: ContactCondition[]): ContactCondition {
+  const own = ['c.project_id = :projectId::uuid', isKept('c')]
+  return {
+    text: [...own, ...conditions.map(({ text }) => text)].join(' and '),
+    params: Object.assign({}, ...conditions.map(({ params }) => params)),
   }
-  return { text: texts.join(' and '), values }
 }

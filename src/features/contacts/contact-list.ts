@@ -47,7 +47,7 @@ export async function listContacts(ctx: Ctx, request: ContactListRequest): Promi
   const isKey = column === 'id' ? isId : (key: string) => key.length <= MAX_SEARCH && !key.includes('\0')
   const after = request.cursor ? keyOfCursor(request.cursor, order, isKey) : null
   const conditions = await conditionsOf(ctx, request)
-  const { statement, values } = contactPage(
+  const { statement, params } = contactPage(
     projectIdOf(ctx),
     conditions,
     { column, direction },
@@ -56,7 +56,7 @@ export async function listContacts(ctx: Ctx, request: ContactListRequest): Promi
   )
   // A search takes as long as its count: together they take as long as one.
   const [rows, counted] = await Promise.all([
-    ctx.sql(statement, values),
+    ctx.sql(statement, params),
     after === null && request.search ? countContacts(ctx, conditions, request) : null,
   ])
   const page = pageFrom(rows, limit, (last) => cursorAfter(order, last[column]))
@@ -80,9 +80,9 @@ async function conditionsOf(
   const conditions: ContactCondition[] = []
   // Addresses are stored in lower case.
   const pattern = search ? `%${escapeLike(search.toLowerCase())}%` : null
-  if (pattern) conditions.push((first) => ({ text: `c.email like $${first}`, values: [pattern] }))
+  if (pattern) conditions.push({ text: 'c.email like :pattern', params: { pattern } })
   if (typeof subscribed === 'boolean') {
-    conditions.push((first) => ({ text: `c.subscribed = $${first}::boolean`, values: [subscribed] }))
+    conditions.push({ text: 'c.subscribed = :subscribed::boolean', params: { subscribed } })
   }
   if (filter !== null && filter !== undefined) conditions.push(await filterCondition(ctx, filter, 'filter'))
   return conditions
@@ -111,7 +111,7 @@ export async function countContacts(
   asked: Asked = {},
 ): Promise<number> {
   const few = contactCount(projectIdOf(ctx), conditions, EXACT + 1)
-  const found = await unlessSlow(ctx.sql(few.statement, few.values))
+  const found = await unlessSlow(ctx.sql(few.statement, few.params))
   const count = found?.[0]?.count
   if (count !== undefined && count <= EXACT) return count
   const known = await totalOf(ctx, asked, FRESH_MS)
@@ -119,7 +119,12 @@ export async function countContacts(
   const isMany = count !== undefined
   const total = isMany ? await unlessSlow(countExactly(ctx, conditions)) : undefined
   const answer = total ?? (await totalOf(ctx, asked, LAST_MS)) ?? (await estimate(ctx, conditions, isMany))
-  await ctx.sql(noteTotal, [projectIdOf(ctx), keyOf(asked), answer, ctx.services.clockShift()])
+  await ctx.sql(noteTotal, {
+    projectId: projectIdOf(ctx),
+    key: keyOf(asked),
+    count: answer,
+    clockShift: ctx.services.clockShift(),
+  })
   return answer
 }
 
@@ -129,9 +134,14 @@ function keyOf({ search, subscribed, filter }: Asked): string {
 }
 
 /** The number that was last noted, if it is not older. */
-async function totalOf(ctx: Ctx, asked: Asked, maxAge: number): Promise<number | undefined> {
-  const values = [projectIdOf(ctx), keyOf(asked), maxAge, ctx.services.clockShift()]
-  return (await ctx.sql(freshTotal, values))[0]?.count
+async function totalOf(ctx: Ctx, asked: Asked, maxAgeMs: number): Promise<number | undefined> {
+  const [total] = await ctx.sql(freshTotal, {
+    projectId: projectIdOf(ctx),
+    key: keyOf(asked),
+    maxAgeMs,
+    clockShift: ctx.services.clockShift(),
+  })
+  return total?.count
 }
 
 const unlessSlow = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
@@ -144,8 +154,8 @@ const unlessSlow = <Result>(work: Promise<Result>): Promise<Result | undefined> 
 async function estimate(ctx: Ctx, conditions: ContactCondition[], isMany: boolean): Promise<number> {
   const least = isMany || conditions.length === 0 ? EXACT + 1 : 0
   if (conditions.length === 0) return least
-  const { statement, values } = contactShare(projectIdOf(ctx), conditions, SAMPLE)
-  const sample = await unlessSlow(ctx.sql(statement, values))
+  const { statement, params } = contactShare(projectIdOf(ctx), conditions, SAMPLE)
+  const sample = await unlessSlow(ctx.sql(statement, params))
   const all = (await totalOf(ctx, {}, LAST_MS)) ?? (await countContacts(ctx))
   return Math.max(least, Math.round((sample?.[0]?.share ?? 0) * all))
 }
@@ -156,13 +166,13 @@ export async function contactRange(
   conditions: ContactCondition[],
   { skip, take }: { skip: number; take: number },
 ): Promise<Contact[]> {
-  const { statement, values } = contactsAt(projectIdOf(ctx), conditions, skip, take)
-  return ctx.sql(statement, values)
+  const { statement, params } = contactsAt(projectIdOf(ctx), conditions, skip, take)
+  return ctx.sql(statement, params)
 }
 
 /** The exact number, however long it takes. */
 export async function countExactly(ctx: Ctx, conditions: ContactCondition[]): Promise<number> {
   const all = contactCount(projectIdOf(ctx), conditions, null)
-  const [row] = await ctx.sql(all.statement, all.values)
+  const [row] = await ctx.sql(all.statement, all.params)
   return row?.count ?? 0
 }

@@ -10,7 +10,14 @@ import { normalizeEmail } from '../../lib/email-address.ts'
 import { email, optional } from '../../lib/fields.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { contactData, readData } from './contact-data.rules.ts'
-import { changeContact, holdAddress, knownEmails, type UpsertOutcome, upsertContact } from './contacts.sql.ts'
+import {
+  type ContactChange,
+  changeContact,
+  holdAddress,
+  knownEmails,
+  type UpsertOutcome,
+  upsertContact,
+} from './contacts.sql.ts'
 import { forgetInJobs } from './erase-contacts.sql.ts'
 import { eraseContact } from './erase-contacts.ts'
 import { dataTooLarge, recordFieldNames } from './field-names.ts'
@@ -71,12 +78,18 @@ export async function createContact(
   const now = ctx.now()
   const { set, unset } = readData(input.data)
   await recordFieldNames(ctx, set)
-  const values = [
-    ...[projectIdOf(ctx), input.email, newId(now), input.subscribed ?? null],
-    ...[JSON.stringify(set), unset, 'api', now],
-  ]
+  const params = {
+    projectId: projectIdOf(ctx),
+    email: input.email,
+    id: newId(now),
+    subscribed: input.subscribed ?? null,
+    set: JSON.stringify(set),
+    unset,
+    source: 'api',
+    now,
+  }
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const [contact] = await ctx.sql(upsertContact, values).catch(refuseTooLarge)
+    const [contact] = await ctx.sql(upsertContact, params).catch(refuseTooLarge)
     if (!contact) continue
     wakeFollowers(ctx, [contact])
     return contact
@@ -122,13 +135,20 @@ export async function updateContact(
   const now = ctx.now()
   const { set, unset } = readData(input.data)
   await recordFieldNames(ctx, set)
-  const values = [
-    ...[projectIdOf(ctx), id, input.email ?? null, input.subscribed ?? null],
-    ...[JSON.stringify(set), unset, newId(now), 'api', now],
-  ]
+  const params = {
+    projectId: projectIdOf(ctx),
+    id,
+    email: input.email ?? null,
+    subscribed: input.subscribed ?? null,
+    set: JSON.stringify(set),
+    unset,
+    eventId: newId(now),
+    source: 'api',
+    now,
+  }
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const change = input.email === undefined ? changeInOne : changeAddress
-    const [contact] = await change(ctx, id, values).catch(refuseTaken)
+    const [contact] = await change(ctx, params).catch(refuseTaken)
     if (!contact) throw contactNotFound()
     if (contact.outdated) continue
     wakeFollowers(ctx, [contact])
@@ -139,16 +159,16 @@ export async function updateContact(
 
 type Changed = Contact & { outdated: boolean; heard: boolean }
 
-const changeInOne = (ctx: Ctx, _id: string, values: unknown[]): Promise<Changed[]> =>
-  ctx.sql(changeContact, values)
+const changeInOne = (ctx: Ctx, params: ContactChange): Promise<Changed[]> => ctx.sql(changeContact, params)
 
 /** The old address is personal, and nothing leads from it to the contact any more. */
-const changeAddress = (ctx: Ctx, id: string, values: unknown[]): Promise<Changed[]> =>
+const changeAddress = (ctx: Ctx, params: ContactChange): Promise<Changed[]> =>
   ctx.atomically(async (tx) => {
-    const [before] = await tx.sql(holdAddress, [projectIdOf(tx), id])
-    const changed = await tx.sql(changeContact, values)
+    const { projectId, id } = params
+    const [before] = await tx.sql(holdAddress, { projectId, id })
+    const changed = await tx.sql(changeContact, params)
     if (before && changed[0] && changed[0].email !== before.email) {
-      await tx.sql(forgetInJobs, [projectIdOf(tx), [before.email]])
+      await tx.sql(forgetInJobs, { projectId, emails: [before.email] })
     }
     return changed
   })
@@ -172,7 +192,9 @@ export async function lookupContacts(
   { emails }: z.output<typeof lookupContactsInput>,
 ): Promise<Lookup> {
   const asked = [...new Set(emails.map(normalizeEmail))]
-  const known = new Set((await ctx.sql(knownEmails, [projectIdOf(ctx), asked])).map((row) => row.email))
+  const known = new Set(
+    (await ctx.sql(knownEmails, { projectId: projectIdOf(ctx), emails: asked })).map((row) => row.email),
+  )
   return {
     found: asked.filter((address) => known.has(address)),
     notFound: asked.filter((address) => !known.has(address)),
@@ -188,7 +210,13 @@ export async function ensureContacts(
   const now = ctx.now()
   const sorted = emails.toSorted()
   const ids = sorted.map(() => newId(now))
-  const made = await ctx.sql(ensureContactsStatement, [projectIdOf(ctx), ids, sorted, subscribed, now])
+  const made = await ctx.sql(ensureContactsStatement, {
+    projectId: projectIdOf(ctx),
+    ids,
+    emails: sorted,
+    subscribed,
+    now,
+  })
   wakeFollowers(ctx, made)
   return made
 }

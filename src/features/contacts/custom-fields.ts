@@ -49,9 +49,12 @@ const STANDARD: ContactField[] = (
 export async function listFields(ctx: Ctx): Promise<ContactField[]> {
   const projectId = projectIdOf(ctx)
   const sampled = await isSampled(ctx)
-  const statistics = await ctx.sql(sampled ? statisticsOfSample : statisticsOfAll, [
-    ...[projectId, SAMPLE, DATE_GRAMMAR, MAX_FIELDS],
-  ])
+  const statistics = await ctx.sql(sampled ? statisticsOfSample : statisticsOfAll, {
+    projectId,
+    sample: SAMPLE,
+    dateGrammar: DATE_GRAMMAR,
+    limit: MAX_FIELDS,
+  })
   const found = statistics.map((field) => ({
     field: dataField([field.name]),
     type: typeFrom(field),
@@ -63,7 +66,7 @@ export async function listFields(ctx: Ctx): Promise<ContactField[]> {
 
 async function rareFields(ctx: Ctx, found: FieldStatistics[]): Promise<ContactField[]> {
   const names = new Set(found.map(({ name }) => name))
-  const recorded = await ctx.sql(recordedFieldNames, [projectIdOf(ctx), MAX_FIELDS])
+  const recorded = await ctx.sql(recordedFieldNames, { projectId: projectIdOf(ctx), limit: MAX_FIELDS })
   return recorded
     .filter(({ name }) => !names.has(name))
     .slice(0, MAX_FIELDS - found.length)
@@ -101,7 +104,13 @@ export async function listFieldValues(
   const limit = pageLimit(request.limit ?? DEFAULT_VALUES, MAX_VALUES)
   const pattern = request.search ? `%${escapeLike(request.search)}%` : null
   const statement = (await isSampled(ctx)) ? valuesOfSample : valuesOfAll
-  const rows = await ctx.sql(statement, [projectIdOf(ctx), SAMPLE, key, pattern, limit])
+  const rows = await ctx.sql(statement, {
+    projectId: projectIdOf(ctx),
+    sample: SAMPLE,
+    field: key,
+    pattern,
+    limit,
+  })
   return { field, values: rows.map(({ value }) => value), count: rows.length, limit }
 }
 
@@ -118,21 +127,19 @@ export async function fieldUsage(ctx: Ctx, field: string): Promise<FieldUsage> {
   return { ...usage, contactCount: await countCarriers(ctx, key), canDelete: !isUsed(usage) }
 }
 
-const carries =
-  (key: string): ContactCondition =>
-  (first) => ({ text: `c.data ? $${first}::text`, values: [key] })
+const carries = (key: string): ContactCondition => ({ text: 'c.data ? :key::text', params: { key } })
 
 /** Exact up to 10,000; above that, and when that takes too long, from a sample. */
 async function countCarriers(ctx: Ctx, key: string): Promise<number> {
-  const { statement, values } = contactCount(projectIdOf(ctx), [carries(key)], EXACT + 1)
-  const rows = await ctx.sql(statement, values).catch((error: unknown) => {
+  const { statement, params } = contactCount(projectIdOf(ctx), [carries(key)], EXACT + 1)
+  const rows = await ctx.sql(statement, params).catch((error: unknown) => {
     if (!isTimeOut(error)) throw error
     return []
   })
   const count = rows[0]?.count
   if (count !== undefined && count <= EXACT) return count
   const total = await countContacts(ctx)
-  const [row] = await ctx.sql(carriersOfSample, [projectIdOf(ctx), SAMPLE, key])
+  const [row] = await ctx.sql(carriersOfSample, { projectId: projectIdOf(ctx), sample: SAMPLE, field: key })
   if (!row || row.looked === 0) return count ?? 0
   return Math.min(total, Math.max(count ?? 0, Math.round((row.contacts / row.looked) * total)))
 }

@@ -4,6 +4,6 @@ import { deleteFields, fieldDeletionWork } from './field-deletions.ts'
 
 export const deleteContactFields = defineProjectWork({
   kind: fieldDeletionWork,
-  pending: async (ctx) => (await ctx.sql(projectsWithFieldDeletions)).map(({ projectId }) => projectId),
+  pending: async (ctx) => (await ctx.sql(projectsWithFieldDeletions, {})).map(({ projectId }) => projectId),
   slice: (ctx, turn) => deleteFields(ctx, turn.hasTime),
 })

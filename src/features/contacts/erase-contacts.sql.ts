@@ -1,184 +1,210 @@
 import { ERASED } from '../../db/kept-contacts.sql.ts'
-import { type Statement, statement } from '../../db/sql.ts'
+import { type None, statement } from '../../db/sql.ts'
 
 /**
- * Locks the contacts $2 of project $1, so that nothing is added to them. `many` says that one has more than $3
- * events or emails: too many to go in one commit.
+ * Locks contacts, so that nothing is added to them. `many` says that one has more than `most` events or emails: too
+ * many to go in one commit.
  */
-export const holdToErase: Statement<{ id: string; email: string; many: boolean }> = statement(
+export const holdToErase = statement<
+  { projectId: string; ids: string[]; most: number },
+  { id: string; email: string; many: boolean }
+>(
   'hold-contacts-to-erase',
   `select c.id, c.email, greatest(
      (select count(*) from (select from events e
-       where e.project_id = $1::uuid and e.contact_id = c.id limit $3::int + 1) few),
+       where e.project_id = :projectId::uuid and e.contact_id = c.id limit :most::int + 1) few),
      (select count(*) from (select from emails e
-       where e.project_id = $1::uuid and e.contact_id = c.id limit $3::int + 1) few)) > $3::int as many
+       where e.project_id = :projectId::uuid and e.contact_id = c.id
+         limit :most::int + 1) few)) > :most::int as many
    from contacts c
-   where c.project_id = $1::uuid and c.id = any($2::uuid[]) and c.email not like '${ERASED}%'
+   where c.project_id = :projectId::uuid and c.id = any(:ids::uuid[]) and c.email not like '${ERASED}%'
    order by c.id for update`,
 )
 
-/** Of the contacts $2 of project $1: nothing that waits is delivered to them. */
+/** Of the contacts `:ids`: nothing that waits is delivered to them. */
 const WAITING = `waiting as (
   delete from deliveries d using emails e
-  where d.project_id = $1::uuid and e.project_id = $1::uuid and e.id = d.email_id and e.contact_id = any($2::uuid[]))`
+  where d.project_id = :projectId::uuid and e.project_id = :projectId::uuid and e.id = d.email_id
+    and e.contact_id = any(:ids::uuid[]))`
 
 /**
- * Deletes the contacts $2 of project $1; their emails, events, memberships and executions go with them, by the
+ * Deletes contacts; their emails, events, memberships and executions go with them, by the
  * foreign keys. Returns the files of their mail.
  */
-export const deleteContacts: Statement<{ sets: string[] }> = statement(
+export const deleteContacts = statement<{ projectId: string; ids: string[] }, { sets: string[] }>(
   'delete-contacts',
   `with ${WAITING},
-   deleted as (delete from contacts where project_id = $1::uuid and id = any($2::uuid[]))
+   deleted as (delete from contacts where project_id = :projectId::uuid and id = any(:ids::uuid[]))
    select coalesce(array_agg(distinct attachment_set_id::text), '{}') as sets from emails
-   where project_id = $1::uuid and contact_id = any($2::uuid[]) and attachment_set_id is not null`,
+   where project_id = :projectId::uuid and contact_id = any(:ids::uuid[]) and attachment_set_id is not null`,
 )
 
-/** Takes all from the contacts $2 of project $1 but their events and emails, which follow: nobody finds them. */
-export const hideContacts: Statement<object> = statement(
+/** Takes all from contacts but their events and emails, which follow: nobody finds them. */
+export const hideContacts = statement<{ projectId: string; ids: string[] }>(
   'hide-contacts',
   `with ${WAITING},
-   memberships as (delete from segment_members where project_id = $1::uuid and contact_id = any($2::uuid[])),
-   executions as (delete from workflow_executions where project_id = $1::uuid and contact_id = any($2::uuid[]))
+   memberships as (delete from segment_members where project_id = :projectId::uuid
+     and contact_id = any(:ids::uuid[])),
+   executions as (delete from workflow_executions where project_id = :projectId::uuid
+     and contact_id = any(:ids::uuid[]))
    update contacts set email = '${ERASED}' || id, subscribed = false, data = '{}', subscription_event_id = null
-   where project_id = $1::uuid and id = any($2::uuid[])`,
+   where project_id = :projectId::uuid and id = any(:ids::uuid[])`,
 )
 
-/** Notes in project $1 that traces are to be removed: $2 ids, $3 contacts of each or null; $4 files, of the first one. */
-export const noteErasures: Statement<object> = statement(
+/** Notes that traces are to be removed, of a contact that is still there or not (null); the first one has the files. */
+export const noteErasures = statement<{
+  projectId: string
+  ids: string[]
+  contactIds: (string | null)[]
+  sets: string[]
+}>(
   'note-erasures',
   `insert into contact_erasures (project_id, id, contact_id, attachment_sets)
-   select $1::uuid, id, contact_id, case when position = 1 then $4::uuid[] else '{}' end
-   from unnest($2::uuid[], $3::uuid[]) with ordinality as given (id, contact_id, position)`,
+   select :projectId::uuid, id, contact_id, case when position = 1 then :sets::uuid[] else '{}' end
+   from unnest(:ids::uuid[], :contactIds::uuid[]) with ordinality as given (id, contact_id, position)`,
 )
 
-/** The oldest erasure of project $1 with a contact that is still to be removed. */
-export const contactToErase: Statement<{ id: string; contactId: string }> = statement(
+/** The oldest erasure with a contact that is still to be removed. */
+export const contactToErase = statement<{ projectId: string }, { id: string; contactId: string }>(
   'contact-to-erase',
   `select id, contact_id as "contactId" from contact_erasures
-   where project_id = $1::uuid and contact_id is not null order by id limit 1`,
+   where project_id = :projectId::uuid and contact_id is not null order by id limit 1`,
 )
 
-/** The oldest erasure of project $1 whose contacts are gone and whose files are not. */
-export const filesToErase: Statement<{ id: string; sets: string[] }> = statement(
+/** The oldest erasure whose contacts are gone and whose files are not. */
+export const filesToErase = statement<{ projectId: string }, { id: string; sets: string[] }>(
   'files-to-erase',
   `select id, attachment_sets::text[] as sets from contact_erasures
-   where project_id = $1::uuid and contact_id is null and attachment_sets <> '{}' order by id limit 1`,
+   where project_id = :projectId::uuid and contact_id is null and attachment_sets <> '{}' order by id limit 1`,
 )
 
 /** That only answers are left to look through for an erasure. */
 const ONLY_ANSWERS = `contact_id is null and attachment_sets = '{}'`
 
-/** The erasure of project $1 whose answers are looked through, or which is the next one; locked. */
-export const holdErasure: Statement<{ id: string; after: string }> = statement(
+/** The erasure whose answers are looked through, or which is the next one; locked. */
+export const holdErasure = statement<{ projectId: string }, { id: string; after: string }>(
   'hold-erasure',
   `select id, answers_after as after from contact_erasures
-   where project_id = $1::uuid and ${ONLY_ANSWERS} order by answers_after desc, id limit 1 for update`,
+   where project_id = :projectId::uuid and ${ONLY_ANSWERS} order by answers_after desc, id limit 1 for update`,
 )
 
-/** Erasure $2 of project $1, which is about to begin with the answers, stands for all others that wait for theirs. */
-export const joinErasures: Statement<object> = statement(
+/** An erasure, which is about to begin with the answers, stands for all others that wait for theirs. */
+export const joinErasures = statement<{ projectId: string; id: string }>(
   'join-erasures',
   `delete from contact_erasures
-   where project_id = $1::uuid and ${ONLY_ANSWERS} and answers_after = '' and id <> $2::uuid`,
+   where project_id = :projectId::uuid and ${ONLY_ANSWERS} and answers_after = '' and id <> :id::uuid`,
 )
 
 /** Projects with erasures. The table is small. */
-export const projectsWithErasures: Statement<{ projectId: string }> = statement(
+export const projectsWithErasures = statement<None, { projectId: string }>(
   'projects-with-erasures',
   `select distinct project_id as "projectId" from contact_erasures`,
 )
 
-/** The last one of the first $3 events of contact $2 of project $1. Index: events_project_id_contact_id_id_idx. */
-export const lastOfFirstEvents: Statement<{ id: string | null }> = statement(
+/** The last one of the first events of a contact. Index: events_project_id_contact_id_id_idx. */
+export const lastOfFirstEvents = statement<
+  { projectId: string; contactId: string; limit: number },
+  { id: string | null }
+>(
   'last-of-first-events',
   `select (array_agg(id order by id desc))[1] as id from (
-     select id from events where project_id = $1::uuid and contact_id = $2::uuid order by id limit $3::int) first`,
+     select id from events where project_id = :projectId::uuid and contact_id = :contactId::uuid order by id
+       limit :limit::int) first`,
 )
 
-/** Deletes the events of contact $2 of project $1 up to $3. */
-export const deleteEventsUpTo: Statement<object> = statement(
+/** Deletes the events of a contact up to one of them. */
+export const deleteEventsUpTo = statement<{ projectId: string; contactId: string; upTo: string }>(
   'delete-events-up-to',
-  'delete from events where project_id = $1::uuid and contact_id = $2::uuid and id <= $3::uuid',
+  `delete from events where project_id = :projectId::uuid and contact_id = :contactId::uuid
+     and id <= :upTo::uuid`,
 )
 
-/** Deletes $3 emails of contact $2 of project $1, also what waits of them; their files are noted with erasure $4. */
-export const deleteFirstEmails: Statement<{ count: number }> = statement(
+/** Deletes emails of a contact, also what waits of them; their files are noted with the erasure `id`. */
+export const deleteFirstEmails = statement<
+  { projectId: string; contactId: string; limit: number; id: string },
+  { count: number }
+>(
   'delete-first-emails',
   `with first as (
      select id, attachment_set_id from emails
-     where project_id = $1::uuid and contact_id = $2::uuid order by id limit $3::int
+     where project_id = :projectId::uuid and contact_id = :contactId::uuid order by id limit :limit::int
    ),
-   deleted as (delete from emails e using first where e.project_id = $1::uuid and e.id = first.id returning e.id),
-   waiting as (delete from deliveries d using first where d.project_id = $1::uuid and d.email_id = first.id),
+   deleted as (delete from emails e using first where e.project_id = :projectId::uuid and e.id = first.id
+     returning e.id),
+   waiting as (delete from deliveries d using first where d.project_id = :projectId::uuid
+     and d.email_id = first.id),
    noted as (
      update contact_erasures set attachment_sets = attachment_sets || array(
        select distinct attachment_set_id from first where attachment_set_id is not null)
-     where project_id = $1::uuid and id = $4::uuid
+     where project_id = :projectId::uuid and id = :id::uuid
    )
    select count(*)::int as count from deleted`,
 )
 
-/** Deletes contact $2 of project $1, which has no events and emails any more; erasure $3 goes on with its traces. */
-export const deleteHidden: Statement<object> = statement(
+/** Deletes a contact, which has no events and emails any more; the erasure `id` goes on with its traces. */
+export const deleteHidden = statement<{ projectId: string; contactId: string; id: string }>(
   'delete-hidden-contact',
-  `with deleted as (delete from contacts where project_id = $1::uuid and id = $2::uuid)
-   update contact_erasures set contact_id = null where project_id = $1::uuid and id = $3::uuid`,
+  `with deleted as (delete from contacts where project_id = :projectId::uuid and id = :contactId::uuid)
+   update contact_erasures set contact_id = null where project_id = :projectId::uuid and id = :id::uuid`,
 )
 
-/** For erasure $2 of project $1, which is held, answers have been looked through up to $3. */
-export const noteAnswers: Statement<object> = statement(
+/** For an erasure, which is held, answers have been looked through up to a key. */
+export const noteAnswers = statement<{ projectId: string; id: string; after: string }>(
   'note-erased-answers',
-  'update contact_erasures set answers_after = $3 where project_id = $1::uuid and id = $2::uuid',
+  'update contact_erasures set answers_after = :after where project_id = :projectId::uuid and id = :id::uuid',
 )
 
-/** Erasure $2 of project $1 has $3 files less to look at. */
-export const noteFiles: Statement<object> = statement(
+/** An erasure has these files less to look at. */
+export const noteFiles = statement<{ projectId: string; id: string; sets: string[] }>(
   'note-erased-files',
   `update contact_erasures set attachment_sets = array(
-     select set_id from unnest(attachment_sets) as listed (set_id) where set_id <> all($3::uuid[]))
-   where project_id = $1::uuid and id = $2::uuid`,
+     select set_id from unnest(attachment_sets) as listed (set_id) where set_id <> all(:sets::uuid[]))
+   where project_id = :projectId::uuid and id = :id::uuid`,
 )
 
-/** Erasure $2 of project $1 is done. */
-export const endErasure: Statement<object> = statement(
+/** An erasure is done. */
+export const endErasure = statement<{ projectId: string; id: string }>(
   'end-erasure',
-  'delete from contact_erasures where project_id = $1::uuid and id = $2::uuid',
+  'delete from contact_erasures where project_id = :projectId::uuid and id = :id::uuid',
 )
 
-/** Takes the addresses $2 out of the row errors of imports of project $1, which are few. */
-export const forgetInJobs: Statement<object> = statement(
+/** Takes addresses out of the row errors of imports, which are few. */
+export const forgetInJobs = statement<{ projectId: string; emails: string[] }>(
   'forget-in-jobs',
   `update contact_jobs set result = jsonb_set(result, '{errors}', (
-     select jsonb_agg(case when error ->> 'email' = any($2::text[]) then error || '{"email": null}' else error end
+     select jsonb_agg(case when error ->> 'email' = any(:emails::text[]) then error || '{"email": null}'
+       else error end
        order by position)
      from jsonb_array_elements(result -> 'errors') with ordinality as listed (error, position)))
-   where project_id = $1::uuid and exists (
+   where project_id = :projectId::uuid and exists (
      select from jsonb_array_elements(result -> 'errors') as listed (error)
-     where error ->> 'email' = any($2::text[]))`,
+     where error ->> 'email' = any(:emails::text[]))`,
 )
 
 /**
- * Of $3 answers that project $1 keeps for repeats of requests, those with keys greater than $2: takes the answer
- * away where it names a contact that is gone. A repeat is then refused, not run again.
+ * Of the answers that the project keeps for repeats of requests, the first ones with keys greater than `after`: takes
+ * the answer away where it names a contact that is gone. A repeat is then refused, not run again.
  */
-export const eraseAnswers: Statement<{ key: string }> = statement(
+export const eraseAnswers = statement<{ projectId: string; after: string; limit: number }, { key: string }>(
   'erase-answers',
   `with page as (
-     select key, response from idempotency_keys where project_id = $1::uuid and key > $2 order by key limit $3::int
+     select key, response from idempotency_keys where project_id = :projectId::uuid and key > :after
+       order by key limit :limit::int
    ),
    erased as (
      update idempotency_keys k set response = null from page
-     where k.project_id = $1::uuid and k.key = page.key and exists (
+     where k.project_id = :projectId::uuid and k.key = page.key and exists (
        select from regexp_matches(page.response, '"contact":\\{"id":"([0-9a-f-]{36})"', 'g') as named (ids)
-       where not exists (select from contacts c where c.project_id = $1::uuid and c.id = named.ids[1]::uuid))
+       where not exists (select from contacts c where c.project_id = :projectId::uuid
+         and c.id = named.ids[1]::uuid))
    )
    select key from page order by key desc limit 1`,
 )
 
-/** Deletes the files $2 of project $1 that no message needs any more. Index: emails_attachment_set. */
-export const eraseFiles: Statement<object> = statement(
+/** Deletes files that no message needs any more. Index: emails_attachment_set. */
+export const eraseFiles = statement<{ projectId: string; sets: string[] }>(
   'erase-files',
-  `delete from email_attachments a where a.project_id = $1::uuid and a.set_id = any($2::uuid[]) and not exists (
-     select from emails e where e.project_id = $1::uuid and e.attachment_set_id = a.set_id)`,
+  `delete from email_attachments a where a.project_id = :projectId::uuid and a.set_id = any(:sets::uuid[])
+     and not exists (
+     select from emails e where e.project_id = :projectId::uuid and e.attachment_set_id = a.set_id)`,
 )

@@ -26,19 +26,18 @@ const MANY = 1_000
 export async function eraseContacts(ctx: Ctx, ids: string[]): Promise<string[]> {
   const projectId = projectIdOf(ctx)
   return ctx.atomically(async (tx) => {
-    const held = await tx.sql(holdToErase, [projectId, ids, MANY])
+    const held = await tx.sql(holdToErase, { projectId, ids, most: MANY })
     if (held.length === 0) return []
     const few = held.filter(({ many }) => !many).map(({ id }) => id)
     const many = held.filter((contact) => contact.many).map(({ id }) => id)
     await uncountContacts(tx, few)
-    const [deleted] = await tx.sql(deleteContacts, [projectId, few])
-    if (many.length > 0) await tx.sql(hideContacts, [projectId, many])
-    const email = held.map((contact) => contact.email)
-    await tx.sql(forgetInJobs, [projectId, email])
+    const [deleted] = await tx.sql(deleteContacts, { projectId, ids: few })
+    if (many.length > 0) await tx.sql(hideContacts, { projectId, ids: many })
+    await tx.sql(forgetInJobs, { projectId, emails: held.map(({ email }) => email) })
     // Those that are gone share one erasure; it is the first one, which has their files.
     const contactIds = [null, ...many]
     const erasureIds = contactIds.map(() => newId(tx.now()))
-    await tx.sql(noteErasures, [projectId, erasureIds, contactIds, deleted?.sets ?? []])
+    await tx.sql(noteErasures, { projectId, ids: erasureIds, contactIds, sets: deleted?.sets ?? [] })
     tx.requestWork(erasureWork)
     return held.map(({ id }) => id)
   })

@@ -5,6 +5,6 @@ import { eraseTraces } from './erase-traces.ts'
 
 export const eraseTracesOfContacts = defineProjectWork({
   kind: erasureWork,
-  pending: async (ctx) => (await ctx.sql(projectsWithErasures)).map(({ projectId }) => projectId),
+  pending: async (ctx) => (await ctx.sql(projectsWithErasures, {})).map(({ projectId }) => projectId),
   slice: (ctx, turn) => eraseTraces(ctx, turn.hasTime),
 })

@@ -44,45 +44,46 @@ export async function eraseTraces(ctx: Ctx, hasTime: () => boolean): Promise<Sli
 
 const inCommit = (ctx: Ctx, step: Step): Promise<boolean> =>
   ctx.atomically(async (tx) => {
-    await tx.sql(limitTime, [String(STEP_TIMEOUT_MS)])
+    await tx.sql(limitTime, { milliseconds: String(STEP_TIMEOUT_MS) })
     return step(tx)
   })
 
 /** Some events, or else some emails, or else the contact itself. */
 const eraseFromContact: Step = async (tx) => {
   const projectId = projectIdOf(tx)
-  const [next] = await tx.sql(contactToErase, [projectId])
+  const [next] = await tx.sql(contactToErase, { projectId })
   if (!next) return false
   const { id, contactId } = next
-  const [event] = await tx.sql(lastOfFirstEvents, [projectId, contactId, EVENTS])
+  const [event] = await tx.sql(lastOfFirstEvents, { projectId, contactId, limit: EVENTS })
   if (event?.id) {
     await uncountContacts(tx, [contactId], event.id)
-    await tx.sql(deleteEventsUpTo, [projectId, contactId, event.id])
+    await tx.sql(deleteEventsUpTo, { projectId, contactId, upTo: event.id })
     return true
   }
-  const [emails] = await tx.sql(deleteFirstEmails, [projectId, contactId, EMAILS, id])
-  if (!emails?.count) await tx.sql(deleteHidden, [projectId, contactId, id])
+  const [emails] = await tx.sql(deleteFirstEmails, { projectId, contactId, limit: EMAILS, id })
+  if (!emails?.count) await tx.sql(deleteHidden, { projectId, contactId, id })
   return true
 }
 
 const eraseSomeFiles: Step = async (tx) => {
   const projectId = projectIdOf(tx)
-  const [next] = await tx.sql(filesToErase, [projectId])
+  const [next] = await tx.sql(filesToErase, { projectId })
   if (!next) return false
   const sets = next.sets.slice(0, FILES)
-  await tx.sql(eraseFiles, [projectId, sets])
-  await tx.sql(noteFiles, [projectId, next.id, sets])
+  await tx.sql(eraseFiles, { projectId, sets })
+  await tx.sql(noteFiles, { projectId, id: next.id, sets })
   return true
 }
 
 /** A page of answers for one erasure, which goes through all of them; those that come meanwhile wait for the next one. */
 const eraseSomeAnswers: Step = async (tx) => {
   const projectId = projectIdOf(tx)
-  const [held] = await tx.sql(holdErasure, [projectId])
+  const [held] = await tx.sql(holdErasure, { projectId })
   if (!held) return false
-  if (held.after === '') await tx.sql(joinErasures, [projectId, held.id])
-  const [last] = await tx.sql(eraseAnswers, [projectId, held.after, ANSWERS])
-  if (last) await tx.sql(noteAnswers, [projectId, held.id, last.key])
-  else await tx.sql(endErasure, [projectId, held.id])
+  const { id, after } = held
+  if (after === '') await tx.sql(joinErasures, { projectId, id })
+  const [last] = await tx.sql(eraseAnswers, { projectId, after, limit: ANSWERS })
+  if (last) await tx.sql(noteAnswers, { projectId, id, after: last.key })
+  else await tx.sql(endErasure, { projectId, id })
   return true
 }

@@ -34,11 +34,11 @@ export async function deleteField(ctx: Ctx, field: string): Promise<DeletedField
     if (isUsed(await usageOf(tx, 'DATA', key))) {
       throw conflict('The field is used; GET /contacts/fields/:field/usage says where.')
     }
-    await tx.sql(askForDeletion, [projectId, key, tx.now()])
+    await tx.sql(askForDeletion, { projectId, name: key, now: tx.now() })
     tx.requestWork(fieldDeletionWork)
   })
   const deletedFrom = await soon(async () => {
-    const [result] = await ctx.sql(deletionResult, [projectId, key])
+    const [result] = await ctx.sql(deletionResult, { projectId, name: key })
     return result?.deletedFrom ?? null
   })
   return { deletedFrom, status: deletedFrom === null ? 'running' : null }
@@ -66,18 +66,18 @@ export async function deleteFields(ctx: Ctx, hasTime: () => boolean): Promise<Sl
 async function deleteFromSome(ctx: Ctx, size: number): Promise<boolean> {
   const projectId = projectIdOf(ctx)
   return ctx.atomically(async (tx) => {
-    await tx.sql(limitTime, [String(STEP_TIMEOUT_MS)])
-    const [held] = await tx.sql(holdDeletion, [projectId])
+    await tx.sql(limitTime, { milliseconds: String(STEP_TIMEOUT_MS) })
+    const [held] = await tx.sql(holdDeletion, { projectId })
     if (!held) return false
-    const { name, after, upTo } = held
-    const from = after ?? earliestId(new Date(0))
-    const [done] = await tx.sql(removeField, [projectId, name, from, size, tx.now(), upTo])
+    const { name, upTo } = held
+    const after = held.after ?? earliestId(new Date(0))
+    const [done] = await tx.sql(removeField, { projectId, name, after, upTo, limit: size, now: tx.now() })
     if (done) {
       wakeFollowers(tx, [done])
-      await tx.sql(advanceDeletion, [projectId, name, done.last, done.changed])
+      await tx.sql(advanceDeletion, { projectId, name, reached: done.last, changed: done.changed })
     } else {
       await dropFieldName(tx, name)
-      await tx.sql(endDeletion, [projectId, name, tx.now()])
+      await tx.sql(endDeletion, { projectId, name, now: tx.now() })
     }
     return true
   })

@@ -1,7 +1,7 @@
-import { type Statement, statement } from '../../db/sql.ts'
+import { statement } from '../../db/sql.ts'
 
-/** Field $2 of project $1 is gone. */
-export const forgetFieldName: Statement<object> = statement(
+/** A field of the project is gone. */
+export const forgetFieldName = statement<{ projectId: string; name: string }>(
   'forget-field-name',
-  'delete from contact_fields where project_id = $1::uuid and name = $2',
+  'delete from contact_fields where project_id = :projectId::uuid and name = :name',
 )

@@ -44,6 +44,6 @@ export const recordSomeFieldNames = (ctx: Ctx, set: JsonObject): Promise<string[
 
 /** Takes a name off the record. */
 export async function dropFieldName(ctx: Ctx, name: string): Promise<void> {
-  await ctx.sql(forgetFieldName, [projectIdOf(ctx), name])
+  await ctx.sql(forgetFieldName, { projectId: projectIdOf(ctx), name })
   forgetName(ctx, 'contactFields', name)
 }

@@ -78,14 +78,21 @@ async function surveyOf(
   csv: string,
   { columns, below }: Header,
 ): Promise<Surveyed> {
-  const [row] = await ctx.sql(surveyOfJob, [projectId, id])
+  const [row] = await ctx.sql(surveyOfJob, { projectId, id })
   if (row) {
     const { survey, offset, row: before, ...known } = row
     return { ...known, survey: surveyShape.parse(survey), place: { offset, row: before } }
   }
   const found = await surveyRows(csv, columns, below, position)
   const { offset, row: before } = found.place
-  await ctx.sql(noteSurvey, [projectId, id, JSON.stringify(found.survey), found.total, offset, before])
+  await ctx.sql(noteSurvey, {
+    projectId,
+    id,
+    survey: JSON.stringify(found.survey),
+    total: found.total,
+    offset,
+    row: before,
+  })
   return { ...found, position }
 }
 
@@ -114,7 +121,7 @@ const PIECE_BYTES = 512 * 1024
 async function textOf(ctx: Ctx, { projectId, id }: ContactJob): Promise<string> {
   const pieces: Uint8Array[] = []
   for (let from = 1; ; from += PIECE_BYTES) {
-    const [row] = await ctx.sql(pieceOfFile, [projectId, id, from, PIECE_BYTES])
+    const [row] = await ctx.sql(pieceOfFile, { projectId, id, from, length: PIECE_BYTES })
     if (!row?.piece) throw new JobRefused('The file is gone.')
     pieces.push(row.piece)
     if (row.piece.byteLength < PIECE_BYTES) return decodeCsv(Buffer.concat(pieces))
@@ -196,8 +203,8 @@ async function upsertAll(tx: Ctx, people: Person[]): Promise<Map<string, string>
       .filter((person) => person.subscribed === subscribed)
       .map(({ email, set }) => ({ id: newId(now), email, set }))
     if (rows.length === 0) continue
-    const values = [projectIdOf(tx), JSON.stringify(rows), subscribed, now]
-    const written = await tx.sql(importContacts, values)
+    const params = { projectId: projectIdOf(tx), rows: JSON.stringify(rows), subscribed, now }
+    const written = await tx.sql(importContacts, params)
     wakeFollowers(tx, written)
     for (const { email, outcome } of written) outcomes.set(email, outcome)
   }

@@ -9,7 +9,7 @@ export const runContactJobs = defineProjectWork({
   kind: contactJobWork,
   // A chunk that takes seconds must not keep all others.
   concurrency: 3,
-  pending: async (ctx) => (await ctx.sql(projectsWithJobs)).map(({ projectId }) => projectId),
+  pending: async (ctx) => (await ctx.sql(projectsWithJobs, {})).map(({ projectId }) => projectId),
   slice: (ctx, turn) =>
     workOnJobs(ctx, turn.hasTime, (bound, job, hasTime) =>
       job.type === 'IMPORT' ? runImport(bound, job, hasTime) : runBulk(bound, job, hasTime),

@@ -1,6 +1,6 @@
 import { heard, subscriptionCtes } from '../../changes/changes.sql.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
-import { type Statement, statement } from '../../db/sql.ts'
+import { statement } from '../../db/sql.ts'
 
 export type LinkedContact = {
   email: string
@@ -9,23 +9,41 @@ export type LinkedContact = {
   sentTo: string | null
 }
 
-/** The contact of a link. $1 project, $2 contact, $3 email. Keys: the primary ones. */
-export const readLinkedContact: Statement<LinkedContact> = statement(
+/** The contact of a link. Keys: the primary ones. */
+export const readLinkedContact = statement<
+  { projectId: string; contactId: string; emailId: string },
+  LinkedContact
+>(
   'linked-contact',
   `select c.email, c.subscribed, e.to_email as "sentTo"
-   from contacts c left join emails e on e.project_id = c.project_id and e.id = $3::uuid and e.contact_id = c.id
-   where c.project_id = $1::uuid and c.id = $2::uuid and c.email not like '${ERASED}%'`,
+   from contacts c left join emails e on e.project_id = c.project_id and e.id = :emailId::uuid
+     and e.contact_id = c.id
+   where c.project_id = :projectId::uuid and c.id = :contactId::uuid and c.email not like '${ERASED}%'`,
 )
 
-/** $1 project, $2 contact, $3 subscribed, $4 event id, $5 source, $6 now, $7 the address that the contact must have. */
-export const setSubscription: Statement<{ known: boolean; heard: boolean }> = statement(
+/** `email` is the address that the contact must have. */
+export const setSubscription = statement<
+  {
+    projectId: string
+    contactId: string
+    subscribed: boolean
+    eventId: string
+    source: string
+    now: Date
+    email: string
+  },
+  { known: boolean; heard: boolean }
+>(
   'set-subscription',
   `with changed as (
-     update contacts set subscribed = $3::boolean, subscription_event_id = $4::uuid, updated_at = $6::timestamptz
-     where project_id = $1::uuid and id = $2::uuid and email = $7 and subscribed <> $3::boolean
-     returning project_id, id, $4::uuid as event_id, subscribed
+     update contacts set subscribed = :subscribed::boolean, subscription_event_id = :eventId::uuid,
+       updated_at = :now::timestamptz
+     where project_id = :projectId::uuid and id = :contactId::uuid and email = :email
+       and subscribed <> :subscribed::boolean
+     returning project_id, id, :eventId::uuid as event_id, subscribed
    ),
-   ${subscriptionCtes('$5', '$6')}
-   select exists (select from contacts where project_id = $1::uuid and id = $2::uuid and email = $7) as known,
+   ${subscriptionCtes(':source')}
+   select exists (select from contacts where project_id = :projectId::uuid and id = :contactId::uuid
+     and email = :email) as known,
      ${heard('heard_event')} as heard`,
 )

@@ -19,8 +19,15 @@ export async function followLink(ctx: Ctx, token: string, subscribed: boolean): 
   const { link, contact } = await openLink(ctx, token)
   const { projectId, contactId } = link
   const now = ctx.now()
-  const values = [projectId, contactId, subscribed, newId(now), 'link', now, contact.email]
-  const [changed] = await ctx.sql(setSubscription, values)
+  const [changed] = await ctx.sql(setSubscription, {
+    projectId,
+    contactId,
+    subscribed,
+    eventId: newId(now),
+    source: 'link',
+    now,
+    email: contact.email,
+  })
   if (!changed?.known) throw notFound('The contact')
   wakeFollowers(forProject(ctx, projectId), [changed])
 }
@@ -28,7 +35,7 @@ export async function followLink(ctx: Ctx, token: string, subscribed: boolean): 
 async function openLink(ctx: Ctx, token: string): Promise<{ link: Link; contact: LinkedContact }> {
   const link = readLink(token)
   if (!link) throw notFound('The link')
-  const [contact] = await ctx.sql(readLinkedContact, [link.projectId, link.contactId, link.emailId])
+  const [contact] = await ctx.sql(readLinkedContact, link)
   if (!contact || !isLinkOf(ctx.config, link, contact)) throw notFound('The link')
   return { link, contact }
 }

@@ -1,34 +1,33 @@
-/** Places of the parameters of `upsertContactCtes`, such as "$5". */
+/** Parameters of a statement (":subscribed"), columns of `person`, or expressions. */
 export type UpsertParameters = {
   /** boolean; null keeps the state of a known contact. */
   subscribed: string
   /** boolean: the state of a new contact when `subscribed` is null. */
   defaultSubscribed: string
-  /** jsonb object, a parameter's or a column of `person`; and a text array; both from `readData`. */
+  /** jsonb object and text array, both from `readData`. */
   set: string
   unset: string
-  now: string
 }
 
 /**
- * The one way in which a contact is made or changed by its address, as the CTEs `merged` and `contact` of a
- * larger statement. They read the relation `person` (project_id, id, email) with an id for each contact that
- * may be new.
+ * The one way in which a contact is made or changed by its address, as the CTEs `merged` and `contact` of a larger
+ * statement, at the time `:now`. They read the relation `person` (project_id, id, email) with an id for each contact
+ * that may be new.
  *
- * Merging happens in the row's newest version, so concurrent writers lose nothing. A contact that would not
- * change is not written: tracking a known contact costs no dead row version. When the subscription changes,
- * `person.id`, which no new contact takes then, becomes the id of the event that says so.
+ * Merging happens in the row's newest version, so concurrent writers lose nothing. A contact that would not change is
+ * not written: tracking a known contact costs no dead row version. When the subscription changes, `person.id`, which
+ * no new contact takes then, becomes the id of the event that says so.
  *
  * `contact` has a row per person: the contact's columns, `outcome` ('created', 'updated' or 'unchanged') and
- * `subscription_changed`. It has none when a concurrent statement makes the same contact at the same moment and nothing is left to change;
- * the caller runs its statement again then. Index: contacts_project_id_email_key; the subqueries are written
- * so that it serves each person alone, however many rows the planner expects of `person`.
+ * `subscription_changed`. It has none when a concurrent statement makes the same contact at the same moment and
+ * nothing is left to change; the caller runs its statement again then. Index: contacts_project_id_email_key; the
+ * subqueries are written so that it serves each person alone, however many rows the planner expects of `person`.
  */
 export const upsertContactCtes = (p: UpsertParameters): string => `
   merged as (
     insert into contacts as c (project_id, id, email, subscribed, data, created_at, updated_at)
     select project_id, id, email, coalesce(${p.subscribed}::boolean, ${p.defaultSubscribed}::boolean),
-      ${p.set}::jsonb, ${p.now}::timestamptz, ${p.now}::timestamptz
+      ${p.set}::jsonb, :now::timestamptz, :now::timestamptz
     from person
     where (
       select c.subscribed = coalesce(${p.subscribed}::boolean, c.subscribed)
@@ -39,7 +38,7 @@ export const upsertContactCtes = (p: UpsertParameters): string => `
       data = (c.data || excluded.data) - ${p.unset}::text[],
       subscription_event_id = case when c.subscribed <> coalesce(${p.subscribed}::boolean, c.subscribed)
         then excluded.id else c.subscription_event_id end,
-      updated_at = ${p.now}::timestamptz
+      updated_at = :now::timestamptz
     where c.subscribed <> coalesce(${p.subscribed}::boolean, c.subscribed)
       or c.data <> (c.data || excluded.data) - ${p.unset}::text[]
     returning *

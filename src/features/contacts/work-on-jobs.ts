@@ -37,18 +37,26 @@ export async function advance(
   from: number,
   work: (tx: Ctx, result: JsonValue) => Promise<Progress>,
 ): Promise<void> {
+  const { projectId, id } = job
   const began = performance.now()
   await ctx.atomically(async (tx) => {
-    await tx.sql(limitTime, [String(CHUNK_TIMEOUT_MS)])
-    const [held] = await tx.sql(holdJob, [job.projectId, job.id, from])
+    await tx.sql(limitTime, { milliseconds: String(CHUNK_TIMEOUT_MS) })
+    const [held] = await tx.sql(holdJob, { projectId, id, position: from })
     if (!held) throw new JobLost('Another worker goes on with this job.')
     const { position, result, lastContact, place = START } = await work(tx, held.result)
     const percent = job.total === 0 ? 0 : Math.min(99, Math.floor((position / job.total) * 100))
     const isQuick = performance.now() - began < QUICK_MS
-    await tx.sql(advanceJob, [
-      ...[job.projectId, job.id, position, percent, JSON.stringify(result), lastContact],
-      ...[place.offset, place.row, isQuick ? Math.min(MAX_STEP, job.stepSize * 2) : job.stepSize],
-    ])
+    await tx.sql(advanceJob, {
+      projectId,
+      id,
+      position,
+      progress: percent,
+      result: JSON.stringify(result),
+      lastContact,
+      fileOffset: place.offset,
+      fileRow: place.row,
+      stepSize: isQuick ? Math.min(MAX_STEP, job.stepSize * 2) : job.stepSize,
+    })
   })
 }
 
@@ -58,7 +66,7 @@ export async function advance(
  */
 export async function workOnJobs(ctx: Ctx, hasTime: () => boolean, run: JobRunner): Promise<SliceResult> {
   do {
-    const [taken] = await ctx.sql(takeJob, [projectIdOf(ctx)])
+    const [taken] = await ctx.sql(takeJob, { projectId: projectIdOf(ctx) })
     if (!taken) return 'done'
     await workOnJob(ctx, await getJob(ctx, taken.id), hasTime, run)
   } while (hasTime())
@@ -66,14 +74,15 @@ export async function workOnJobs(ctx: Ctx, hasTime: () => boolean, run: JobRunne
 }
 
 async function workOnJob(ctx: Ctx, job: ContactJob, hasTime: () => boolean, run: JobRunner): Promise<void> {
-  const end = (state: 'completed' | 'failed', reason: string | null) =>
-    ctx.sql(endJob, [job.projectId, job.id, state, reason, ctx.now()])
+  const { projectId, id } = job
+  const end = (state: 'completed' | 'failed', failedReason: string | null) =>
+    ctx.sql(endJob, { projectId, id, state, failedReason, now: ctx.now() })
   try {
     if ((await run(ctx, job, hasTime)) === 'done') await end('completed', null)
   } catch (error) {
     if (error instanceof JobLost) return
     if (isTimeOut(error)) {
-      const [slow] = await ctx.sql(slowJob, [job.projectId, job.id])
+      const [slow] = await ctx.sql(slowJob, { projectId, id })
       if (slow && slow.tries >= MAX_SLOW_TRIES) await end('failed', TOO_SLOW)
       return
     }

@@ -8,7 +8,7 @@ const FIRST = '00000000-0000-0000-0000-000000000000'
 
 /** Mail of all projects that waits, that is being handed over, and that was given up. */
 export async function countMail(ctx: Ctx): Promise<MailCounts> {
-  const [counts] = await ctx.sql(mailCounts, [null, ctx.services.clockShift()])
+  const [counts] = await ctx.sql(mailCounts, { projectId: null, clockShift: ctx.services.clockShift() })
   if (!counts) throw new Error('mail-counts returned no row')
   return counts
 }
@@ -18,7 +18,7 @@ export async function listDeadMail(
   ctx: Ctx,
   input: { projectId: string | null; limit: number },
 ): Promise<DeadMail[]> {
-  return ctx.sql(latestDeadMail, [input.projectId, input.limit])
+  return ctx.sql(latestDeadMail, input)
 }
 
 export type RedrivenMail = {
@@ -40,16 +40,14 @@ export async function redriveMail(
   let last = { projectId: FIRST, id: FIRST }
   let considered = BATCH
   while (considered === BATCH) {
-    const values = [
-      ctx.now(),
-      input.projectId,
-      input.ids,
-      last.projectId,
-      last.id,
-      BATCH,
-      ctx.services.clockShift(),
-    ]
-    const batch = await ctx.sql(putBack, values)
+    const batch = await ctx.sql(putBack, {
+      ...input,
+      afterProject: last.projectId,
+      afterEmail: last.id,
+      limit: BATCH,
+      now: ctx.now(),
+      clockShift: ctx.services.clockShift(),
+    })
     for (const { projectId, id, redriven } of batch) {
       notMet.delete(id)
       if (redriven) {

@@ -65,7 +65,7 @@ export function deliverMail(
       await release(ctx, parts, null).catch((error: unknown) =>
         ctx.log.warn({ err: error }, 'mail of dead workers was not taken over yet'),
       )
-      return ctx.sql(projectsWithDueMail, [services.clockShift()])
+      return ctx.sql(projectsWithDueMail, { clockShift: services.clockShift() })
     },
     slice: (ctx, turn) => slice(ctx, parts, turn),
   })
@@ -97,8 +97,13 @@ type Parts = {
 
 /** Mail that dead workers had is due again. */
 async function release(ctx: Ctx, { metrics }: Parts, projectId: string | null): Promise<void> {
-  const values = [ctx.services.clockShift(), projectId, mailDelivery.name, ctx.now(), CUT_OFF]
-  const released = await ctx.sql(releaseAbandoned, values)
+  const released = await ctx.sql(releaseAbandoned, {
+    projectId,
+    queue: mailDelivery.name,
+    error: CUT_OFF,
+    now: ctx.now(),
+    clockShift: ctx.services.clockShift(),
+  })
   if (released.length === 0) return
   metrics.uncertainDeliveries.inc(released.length)
   ctx.log.warn({ emails: released.map(({ id }) => id) }, 'mail taken over from a dead worker')
@@ -149,8 +154,8 @@ async function handOverSome(ctx: Ctx, parts: Parts, turn: Turn, emails: TakenEma
 }
 
 async function readAll(ctx: Ctx, emails: TakenEmail[]) {
-  const values = [emails.map(({ projectId }) => projectId), emails.map(({ id }) => id)]
-  const rows = await ctx.services.database.delivery(readDueMail, values).catch((error: unknown) => {
+  const params = { projectIds: emails.map(({ projectId }) => projectId), ids: emails.map(({ id }) => id) }
+  const rows = await ctx.services.database.delivery(readDueMail, params).catch((error: unknown) => {
     ctx.log.warn({ err: error }, 'mail could not be read and waits')
     return 'unreadable' as const
   })

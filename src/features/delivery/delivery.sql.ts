@@ -1,5 +1,5 @@
-import { databaseNow } from '../../db/database-clock.ts'
-import { type Statement, statement } from '../../db/sql.ts'
+import { DATABASE_NOW } from '../../db/database-clock.ts'
+import { statement } from '../../db/sql.ts'
 import type { DomainStatus, MessageType } from '../../generated/prisma/enums.ts'
 import type { Priority } from '../../queue/define-work.ts'
 
@@ -8,9 +8,9 @@ export type ProjectWithDueMail = { projectId: string; priority: Priority }
 
 /**
  * Projects that have mail to deliver now. A loose scan: some probes of deliveries_due per project, however much
- * mail waits. Disabled projects keep their mail. $1 shift of the clock.
+ * mail waits. Disabled projects keep their mail.
  */
-export const projectsWithDueMail: Statement<ProjectWithDueMail> = statement(
+export const projectsWithDueMail = statement<{ clockShift: number }, ProjectWithDueMail>(
   'projects-with-due-mail',
   `with recursive waiting as (
      (select project_id from deliveries where taken_by is null order by project_id limit 1)
@@ -25,7 +25,7 @@ export const projectsWithDueMail: Statement<ProjectWithDueMail> = statement(
    cross join lateral (
      select v.priority from (values (0), (1), (2)) as v (priority)
      where exists (select from deliveries d where d.project_id = p.id and d.taken_by is null
-       and d.priority = v.priority and d.due_at <= ${databaseNow('$1')})
+       and d.priority = v.priority and d.due_at <= ${DATABASE_NOW})
      order by v.priority limit 1) due`,
 )
 
@@ -51,19 +51,33 @@ export type TakenRow = {
  * the limit of its project leaves in this second, which is charged for what is taken. Messages that another worker is
  * taking are left to it.
  *
- * $1 shift of the clock, $2 the limit of projects that have none of their own, per second; arrays, one element a turn:
- * $3 project, $4 job, $5 attempt at it, $6 how many, $7 lowest priority, $8, $9 and $10 from when on to look at priorities 0, 1
- * and 2: below it nothing is left but rows that are gone, which take time to pass over.
- * Indexes: deliveries_due, limit_windows_pkey (locked in the order of projects).
+ * `defaultRate` is the limit per second of projects that have none of their own. The arrays have an element a turn;
+ * `since0` to `since2` say from when on to look at priorities 0, 1 and 2: below it nothing is left but rows that are
+ * gone, which take time to pass over. Indexes: deliveries_due, limit_windows_pkey (locked in the order of projects).
  */
-export const takeDueMail: Statement<TakenRow> = statement(
+export const takeDueMail = statement<
+  {
+    clockShift: number
+    defaultRate: number
+    projectIds: string[]
+    jobIds: string[]
+    attempts: number[]
+    wanted: number[]
+    lowest: number[]
+    since0: Date[]
+    since1: Date[]
+    since2: Date[]
+  },
+  TakenRow
+>(
   'take-due-mail',
-  `with clock as (select ${databaseNow('$1')} as time),
+  `with clock as (select ${DATABASE_NOW} as time),
    second as (select date_trunc('second', time) as start from clock),
    asked as (
-     select a.*, coalesce(p.send_rate_per_second, $2::int) as rate
-     from unnest($3::uuid[], $4::uuid[], $5::int[], $6::int[], $7::int[], $8::timestamptz[], $9::timestamptz[],
-       $10::timestamptz[]) as a (project_id, job_id, attempt, wanted, lowest, since0, since1, since2)
+     select a.*, coalesce(p.send_rate_per_second, :defaultRate::int) as rate
+     from unnest(:projectIds::uuid[], :jobIds::uuid[], :attempts::int[], :wanted::int[], :lowest::int[],
+       :since0::timestamptz[], :since1::timestamptz[], :since2::timestamptz[])
+       as a (project_id, job_id, attempt, wanted, lowest, since0, since1, since2)
      join projects p on p.id = a.project_id and not p.disabled
    ),
    spent as materialized (
@@ -140,10 +154,10 @@ export type DueEmail = {
 }
 
 /**
- * All that is needed to hand over the messages $2 of the projects $1, as it is now. What has been deleted meanwhile is
+ * All that is needed to hand over messages, as it is now. What has been deleted meanwhile is
  * not there. Keys: the primary ones, domains_domain_key.
  */
-export const readDueMail: Statement<DueEmail> = statement(
+export const readDueMail = statement<{ projectIds: string[]; ids: string[] }, DueEmail>(
   'read-due-mail',
   `select e.project_id as "projectId", e.id, e.to_email as "toEmail", e.to_name as "toName", e."from",
      e.from_name as "fromName", e.reply_to as "replyTo", e.subject, e.type, e.message_id as "messageId",
@@ -152,7 +166,7 @@ export const readDueMail: Statement<DueEmail> = statement(
      e.attachment_set_id as "attachmentSetId", content.html, content.headers,
      d.dkim_selector as "dkimSelector", d.dkim_private_key as "dkimPrivateKey", d.domain as "dkimDomain",
      d.status as "domainStatus", d.mailbox_only as "domainMailboxOnly"
-   from unnest($1::uuid[], $2::uuid[]) as asked (project_id, id)
+   from unnest(:projectIds::uuid[], :ids::uuid[]) as asked (project_id, id)
    join emails e on e.project_id = asked.project_id and e.id = asked.id
    join contacts c on c.project_id = e.project_id and c.id = e.contact_id
    left join email_contents content on content.project_id = e.project_id and content.email_id = e.id
@@ -160,39 +174,45 @@ export const readDueMail: Statement<DueEmail> = statement(
    left join domains d on d.project_id = e.project_id and d.domain = substring(e."from" from '[^@]*$')`,
 )
 
-export const attachmentsOfSet: Statement<{
-  filename: string
-  contentType: string
-  disposition: 'attachment' | 'inline'
-  contentId: string | null
-  content: Buffer
-}> = statement(
+export const attachmentsOfSet = statement<
+  { projectId: string; setId: string },
+  {
+    filename: string
+    contentType: string
+    disposition: 'attachment' | 'inline'
+    contentId: string | null
+    content: Buffer
+  }
+>(
   'attachments-of-set',
   `select filename, content_type as "contentType", disposition, content_id as "contentId", content
-   from email_attachments where project_id = $1::uuid and set_id = $2::uuid order by position`,
+   from email_attachments where project_id = :projectId::uuid and set_id = :setId::uuid order by position`,
 )
 
 /**
  * Gives back mail whose worker has died: its job is no longer active, or another worker has that by now. It is due at
- * once; receivers may get it twice, with the same Message-ID. $1 shift of the clock, $2 project or null for all, $3 name
- * of the queue, $4 now, $5 what to say. Index: deliveries_taken.
+ * once; receivers may get it twice, with the same Message-ID. Of a project, or of all. Index: deliveries_taken.
  */
-export const releaseAbandoned: Statement<{ projectId: string; id: string }> = statement(
+export const releaseAbandoned = statement<
+  { clockShift: number; projectId: string | null; queue: string; now: Date; error: string },
+  { projectId: string; id: string }
+>(
   'release-abandoned-mail',
   `with abandoned as (
      select d.project_id, d.email_id from deliveries d
      join emails e on e.project_id = d.project_id and e.id = d.email_id
-     where d.taken_by is not null and ($2::uuid is null or d.project_id = $2::uuid) and not exists (
-       select from pgboss.job j where j.name = $3 and j.id = d.taken_by and j.state = 'active'
+     where d.taken_by is not null and (:projectId::uuid is null or d.project_id = :projectId::uuid)
+       and not exists (
+       select from pgboss.job j where j.name = :queue and j.id = d.taken_by and j.state = 'active'
          and j.retry_count = d.taken_attempt)
      for update of d, e skip locked
    ),
    released as (
-     update deliveries d set uncertain = true, taken_by = null, taken_attempt = null, due_at = ${databaseNow('$1')}
+     update deliveries d set uncertain = true, taken_by = null, taken_attempt = null, due_at = ${DATABASE_NOW}
      from abandoned a where d.project_id = a.project_id and d.email_id = a.email_id
      returning d.project_id, d.email_id, d.attempts
    )
-   update emails e set error = $5, attempts = r.attempts, updated_at = $4::timestamptz
+   update emails e set error = :error, attempts = r.attempts, updated_at = :now::timestamptz
    from released r where e.project_id = r.project_id and e.id = r.email_id
    returning e.project_id as "projectId", e.id`,
 )

@@ -19,7 +19,7 @@ export class Outbox {
   async outgoing(email: DueEmail, html: string, text: string): Promise<OutgoingMail> {
     const { delivery } = this.#services.database
     const files = email.attachmentSetId
-      ? await delivery(attachmentsOfSet, [email.projectId, email.attachmentSetId])
+      ? await delivery(attachmentsOfSet, { projectId: email.projectId, setId: email.attachmentSetId })
       : []
     return {
       emailId: email.id,

@@ -17,6 +17,6 @@ export async function hasTroubles(connections: { query: (text: string) => Promis
 
 /** Why mail does not leave at present, for whoever runs the service. */
 export async function listTroubles({ sql }: Pick<Ctx, 'sql'>): Promise<ProviderTrouble[]> {
-  const troubles = await sql(currentTroubles)
+  const troubles = await sql(currentTroubles, {})
   return troubles.map(({ name, ...rest }) => ({ domain: name === ALL_MAIL ? null : name, ...rest }))
 }

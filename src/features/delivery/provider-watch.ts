@@ -81,7 +81,7 @@ export class ProviderWatch {
     const timer = isAll ? setTimeout(() => void this.#ask(), pauseMs) : null
     this.#forgetOldest()
     this.#troubles.set(name, { failures, until, timer })
-    this.#write(noteTrouble, [name, reason, advice, pauseMs, failures])
+    this.#write(noteTrouble, { name, reason, advice, pauseMs, failures })
   }
 
   async #ask(): Promise<void> {
@@ -100,13 +100,16 @@ export class ProviderWatch {
 
   #forget(name: string): void {
     if (this.#troubles.delete(name)) this.#services.log.info(`mail leaves again (${name})`)
-    this.#write(forgetTrouble, [name])
+    this.#write(forgetTrouble, { name })
   }
 
   /** For readiness and the command line; it is only told, so a database that is away may miss it. */
-  #write(statement: Statement<object>, values: unknown[]): void {
+  #write<Params extends Record<string, unknown>>(
+    query: Statement<Params, object>,
+    params: NoInfer<Params>,
+  ): void {
     this.#services.database
-      .delivery(statement, values)
+      .delivery(query, params)
       .catch((error: unknown) => this.#services.log.debug({ err: error }, 'provider trouble was not noted'))
   }
 }

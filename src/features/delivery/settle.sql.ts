@@ -1,23 +1,46 @@
 import { eventCtes } from '../../changes/changes.sql.ts'
-import { databaseNow } from '../../db/database-clock.ts'
-import { type Statement, statement } from '../../db/sql.ts'
+import { DATABASE_NOW } from '../../db/database-clock.ts'
+import { statement } from '../../db/sql.ts'
 
 /** PENDING: it is tried again later. GONE: there is no such message any more. */
 export type OutcomeStatus = 'SENT' | 'PENDING' | 'FAILED' | 'SUPPRESSED' | 'GONE'
 
+/** The arrays have an element a message. */
+type Settling = {
+  clockShift: number
+  now: Date
+  projectIds: string[]
+  emailIds: string[]
+  jobIds: string[]
+  /** At the jobs. */
+  attempts: number[]
+  statuses: OutcomeStatus[]
+  /** Until it is tried again. */
+  delaysMs: number[]
+  /** What to take off the attempts. */
+  untried: number[]
+  providerMessageIds: (string | null)[]
+  /** null keeps the one before. */
+  errors: (string | null)[]
+  eventIds: string[]
+  /** null: there is none. */
+  eventNames: (string | null)[]
+  eventData: (string | null)[]
+  /** Whether it may have arrived without anybody knowing. */
+  uncertain: boolean[]
+}
+
 /**
- * Settles messages that were taken and records their events, in one commit. $1 shift of the clock, $2 now; arrays:
- * $3 project, $4 email, $5 job, $6 attempt at it, $7 status, $8 milliseconds until it is tried again, $9 what to take
- * off the attempts, $10 provider's message id, $11 error (null keeps the one before), $12 event id, $13 event name (null:
- * none), $14 event data, $15 whether it may have arrived without anybody knowing. A status that a notification of the provider has already raised is kept. Mail that another
- * worker has taken since is left to it. What failed stays as a dead letter, which is never due. Returns the projects
- * in which somebody listens to one of the events.
+ * Settles messages that were taken and records their events, in one commit. A status that a notification of the
+ * provider has already raised is kept. Mail that another worker has taken since is left to it. What failed stays as a
+ * dead letter, which is never due. Returns the projects in which somebody listens to one of the events.
  */
-export const settleDeliveries: Statement<{ projectId: string }> = statement(
+export const settleDeliveries = statement<Settling, { projectId: string }>(
   'settle-deliveries',
   `with outcome as (
-     select * from unnest($3::uuid[], $4::uuid[], $5::uuid[], $6::int[], $7::text[], $8::float8[], $9::int[],
-       $10::text[], $11::text[], $12::uuid[], $13::text[], $14::jsonb[], $15::boolean[])
+     select * from unnest(:projectIds::uuid[], :emailIds::uuid[], :jobIds::uuid[], :attempts::int[],
+       :statuses::text[], :delaysMs::float8[], :untried::int[], :providerMessageIds::text[], :errors::text[],
+       :eventIds::uuid[], :eventNames::text[], :eventData::jsonb[], :uncertain::boolean[])
        as o (project_id, email_id, job_id, attempt, status, delay_ms, untried, provider_message_id, error, event_id,
          event_name, event_data, uncertain)
    ),
@@ -30,7 +53,7 @@ export const settleDeliveries: Statement<{ projectId: string }> = statement(
    kept as (
      update deliveries d set uncertain = d.uncertain or o.uncertain, taken_by = null, taken_attempt = null, attempts = d.attempts - o.untried,
        due_at = case when o.status = 'FAILED' then 'infinity'
-         else ${databaseNow('$1')} + o.delay_ms * interval '1 millisecond' end
+         else ${DATABASE_NOW} + o.delay_ms * interval '1 millisecond' end
      from outcome o
      where d.project_id = o.project_id and d.email_id = o.email_id and d.taken_by = o.job_id
        and d.taken_attempt = o.attempt and o.status in ('PENDING', 'FAILED')
@@ -43,21 +66,22 @@ export const settleDeliveries: Statement<{ projectId: string }> = statement(
        error = case when o.status <> 'SENT' then coalesce(o.error, e.error)
          when mine.uncertain then 'It may have arrived twice: an earlier attempt was cut off.' end,
        attempts = mine.attempts,
-       sent_at = case when o.status = 'SENT' then $2::timestamptz else e.sent_at end,
-       updated_at = $2::timestamptz
+       sent_at = case when o.status = 'SENT' then :now::timestamptz else e.sent_at end,
+       updated_at = :now::timestamptz
      from (select * from done union all select * from kept) mine
      join outcome o using (project_id, email_id)
      where e.project_id = o.project_id and e.id = o.email_id
        and (o.status <> 'PENDING' or o.error is not null)
      returning e.project_id, e.id, e.contact_id, o.event_id, o.event_name, o.event_data
    ),
-   ${eventCtes(`select project_id, event_id, contact_id, event_name, id, event_data, $2::timestamptz
+   ${eventCtes(`select project_id, event_id, contact_id, event_name, id, event_data, :now::timestamptz
      from settled where event_name is not null`)}
    select project_id as "projectId" from heard_event`,
 )
 
 /** Takes messages out of the queue whose outcome the database refuses, however it is put: they must not be sent again. */
-export const dropDelivery: Statement<object> = statement(
+export const dropDelivery = statement<{ projectId: string; emailId: string; jobId: string }>(
   'drop-delivery',
-  'delete from deliveries where project_id = $1::uuid and email_id = $2::uuid and taken_by = $3::uuid',
+  `delete from deliveries where project_id = :projectId::uuid and email_id = :emailId::uuid
+     and taken_by = :jobId::uuid`,
 )

@@ -100,9 +100,9 @@ export class Settler {
         { err: error, emailId: email.id },
         'a delivery cannot be settled; it is not sent again',
       )
-      const values = [email.projectId, email.id, email.jobId]
+      const { projectId, id: emailId, jobId } = email
       await this.#services.database
-        .delivery(dropDelivery, values)
+        .delivery(dropDelivery, { projectId, emailId, jobId })
         .then(settled.written, (failure: unknown) => {
           this.#tryLater([{ ...settled, outcome: plain }], failure)
         })
@@ -111,23 +111,23 @@ export class Settler {
 
   async #write(batch: Settled[]): Promise<void> {
     const now = this.#services.now()
-    const heard = await this.#services.database.delivery(settleDeliveries, [
-      this.#services.clockShift(),
+    const heard = await this.#services.database.delivery(settleDeliveries, {
+      clockShift: this.#services.clockShift(),
       now,
-      batch.map(({ email }) => email.projectId),
-      batch.map(({ email }) => email.id),
-      batch.map(({ email }) => email.jobId),
-      batch.map(({ email }) => email.jobAttempt),
-      batch.map(({ outcome }) => outcome.status),
-      batch.map(({ outcome }) => outcome.delayMs),
-      batch.map(({ outcome }) => outcome.untried),
-      batch.map(({ outcome }) => outcome.providerMessageId),
-      batch.map(({ outcome }) => outcome.error),
-      batch.map(() => newId(now)),
-      batch.map(({ outcome }) => outcome.event?.name ?? null),
-      batch.map(({ outcome }) => (outcome.event ? JSON.stringify(outcome.event.data) : null)),
-      batch.map(({ outcome }) => outcome.uncertain),
-    ])
+      projectIds: batch.map(({ email }) => email.projectId),
+      emailIds: batch.map(({ email }) => email.id),
+      jobIds: batch.map(({ email }) => email.jobId),
+      attempts: batch.map(({ email }) => email.jobAttempt),
+      statuses: batch.map(({ outcome }) => outcome.status),
+      delaysMs: batch.map(({ outcome }) => outcome.delayMs),
+      untried: batch.map(({ outcome }) => outcome.untried),
+      providerMessageIds: batch.map(({ outcome }) => outcome.providerMessageId),
+      errors: batch.map(({ outcome }) => outcome.error),
+      eventIds: batch.map(() => newId(now)),
+      eventNames: batch.map(({ outcome }) => outcome.event?.name ?? null),
+      eventData: batch.map(({ outcome }) => (outcome.event ? JSON.stringify(outcome.event.data) : null)),
+      uncertain: batch.map(({ outcome }) => outcome.uncertain),
+    })
     for (const { projectId } of heard) this.#services.work.ask(segmentFollowing, { projectId })
     for (const { written } of batch) written()
   }

@@ -93,16 +93,18 @@ export class TakeTurns {
 
   #takeApart(turns: Turn[]): Promise<TakenRow[]> {
     const since = turns.map(({ projectId }) => this.#sinceOf(projectId))
-    return this.#services.database.delivery(takeDueMail, [
-      this.#services.clockShift(),
-      this.#services.config.sendRatePerSecond,
-      turns.map(({ projectId }) => projectId),
-      turns.map(({ jobId }) => jobId),
-      turns.map(({ attempt }) => attempt),
-      turns.map((turn) => this.#shareOf(turn, turns.length)),
-      turns.map((turn) => lowestOf(turn)),
-      ...[0, 1, 2].map((priority) => since.map((times) => times[priority] ?? LONG_AGO)),
-    ])
+    return this.#services.database.delivery(takeDueMail, {
+      clockShift: this.#services.clockShift(),
+      defaultRate: this.#services.config.sendRatePerSecond,
+      projectIds: turns.map(({ projectId }) => projectId),
+      jobIds: turns.map(({ jobId }) => jobId),
+      attempts: turns.map(({ attempt }) => attempt),
+      wanted: turns.map((turn) => this.#shareOf(turn, turns.length)),
+      lowest: turns.map((turn) => lowestOf(turn)),
+      since0: since.map((times) => times[0] ?? LONG_AGO),
+      since1: since.map((times) => times[1] ?? LONG_AGO),
+      since2: since.map((times) => times[2] ?? LONG_AGO),
+    })
   }
 
   #takenBy(turn: Turn, rows: TakenRow[]): Taken {

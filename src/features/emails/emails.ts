@@ -23,12 +23,12 @@ export async function pagesOfContactEmails(
   pages: { ownerId: string; before: string | null; limit: number }[],
 ): Promise<Email[][]> {
   const projectId = projectIdOf(ctx)
-  const rows = await ctx.sql(emailIdsOfContacts, [
+  const rows = await ctx.sql(emailIdsOfContacts, {
     projectId,
-    pages.map(({ ownerId }) => ownerId),
-    pages.map(({ before }) => before ?? LAST_ID),
-    pages.map(({ limit }) => limit),
-  ])
+    contactIds: pages.map(({ ownerId }) => ownerId),
+    before: pages.map(({ before }) => before ?? LAST_ID),
+    sizes: pages.map(({ limit }) => limit),
+  })
   const emails = await ctx.db.email.findMany({ where: { projectId, id: { in: rows.map(({ id }) => id) } } })
   const byId = new Map(emails.map((email) => [email.id, email]))
   const found: Email[][] = pages.map(() => [])
@@ -41,14 +41,14 @@ export async function pagesOfContactEmails(
 
 /** How many messages each of the contacts has. */
 export async function countContactEmails(ctx: Ctx, contactIds: string[]): Promise<number[]> {
-  const rows = await ctx.sql(emailCounts, [projectIdOf(ctx), contactIds])
+  const rows = await ctx.sql(emailCounts, { projectId: projectIdOf(ctx), contactIds })
   const counts = new Map(rows.map(({ contactId, count }) => [contactId, count]))
   return contactIds.map((id) => counts.get(id) ?? 0)
 }
 
 /** Whether each of the messages is being handed over at this moment; their rows say so only afterwards. */
 export async function areUnderWay(ctx: Ctx, ids: string[]): Promise<boolean[]> {
-  const rows = await ctx.sql(emailsUnderWay, [projectIdOf(ctx), ids])
+  const rows = await ctx.sql(emailsUnderWay, { projectId: projectIdOf(ctx), ids })
   const underWay = new Set(rows.map(({ id }) => id))
   return ids.map((id) => underWay.has(id))
 }
@@ -61,7 +61,7 @@ const MAX_BODIES = 16 * 1024 * 1024
  * BAD_REQUEST for more than MAX_BODIES, and SERVICE_UNAVAILABLE.
  */
 export async function readBodies(ctx: Ctx, ids: string[]): Promise<(string | null)[]> {
-  const wanted = [projectIdOf(ctx), ids]
+  const wanted = { projectId: projectIdOf(ctx), ids }
   const sizes = await ctx.sql(bodySizes, wanted)
   const bytes = sizes.reduce((sum, size) => sum + size.bytes, 0)
   if (sizes.length > 1 && bytes > MAX_BODIES) throw tooMuchAtOnce(MAX_BODIES)

@@ -71,14 +71,18 @@ async function tryToSend(
 
 async function readContext(ctx: Ctx, input: SendInput): Promise<SendContext> {
   const addresses = input.to.map(({ email }) => email)
-  const [known] = await ctx.sql(addresses.length === 1 ? sendContextOfOne : sendContextOfMany, [
-    projectIdOf(ctx),
-    keyHashOf(ctx),
-    input.template ?? null,
-    input.from ? domainOf(input.from.email) : null,
-    addresses.length === 1 ? addresses[0] : addresses,
-    keepsMail(ctx.config),
-  ])
+  const [address] = addresses
+  const params = {
+    projectId: projectIdOf(ctx),
+    keyHash: keyHashOf(ctx),
+    templateId: input.template ?? null,
+    domain: input.from ? domainOf(input.from.email) : null,
+    keepsMail: keepsMail(ctx.config),
+  }
+  const [known] =
+    address !== undefined && addresses.length === 1
+      ? await ctx.sql(sendContextOfOne, { ...params, address })
+      : await ctx.sql(sendContextOfMany, { ...params, addresses })
   if (!known?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
   if (input.template && !known.template) throw notFound('The template', 'TEMPLATE_NOT_FOUND')
   return known

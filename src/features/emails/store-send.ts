@@ -3,6 +3,7 @@ import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { sqlState, violates } from '../../db/sql.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
+import type { HeldKey } from '../../idempotency.sql.ts'
 import { newId } from '../../lib/ids.ts'
 import type { DataChange } from '../contacts/contact-data.rules.ts'
 import { refuseTooLarge } from '../contacts/contacts.ts'
@@ -11,7 +12,15 @@ import type { Composed } from './compose.ts'
 import { messageIdOf } from './message-id.ts'
 import type { NamedAddress } from './recipients.rules.ts'
 import { headerList, type SendInput } from './send.rules.ts'
-import { type ContactNeed, storeSend } from './send.sql.ts'
+import {
+  type ContactNeed,
+  type FileParams,
+  type OnceParams,
+  type RecipientParams,
+  type RecipientsParams,
+  type SendParams,
+  storeSend,
+} from './send.sql.ts'
 
 /** The abort_statement function of the migrations raises it. */
 const ABORTED = 'MW001'
@@ -61,7 +70,7 @@ export async function store(ctx: Ctx, send: ReadySend): Promise<boolean> {
   }
   const htmlLength = addressed.reduce((sum, { composed }) => sum + composed.html.length, 0)
   try {
-    const [row] = await ctx.sql(storeSend(shape, htmlLength), valuesOf(ctx, send))
+    const [row] = await ctx.sql(storeSend(shape, htmlLength), paramsOf(ctx, send))
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
     wakeFollowers(ctx, [row])
     return true
@@ -71,48 +80,77 @@ export async function store(ctx: Ctx, send: ReadySend): Promise<boolean> {
   }
 }
 
-/** In the order in which the statement takes them. */
-function valuesOf(ctx: Ctx, { input, change, contacts, message, addressed, files, result }: ReadySend) {
-  const held = ctx.reservation?.kind === 'held' ? ctx.reservation : null
-  const single = addressed.length === 1
-  return [
-    projectIdOf(ctx),
-    ctx.actor.kind === 'key' ? ctx.actor.keyHash : null,
-    result.timestamp,
-    ...(contacts === 'nothing'
-      ? [null, '{}', []]
-      : [input.subscribed ?? null, JSON.stringify(change.set), change.unset]),
-    ...perRecipient(input, message, inLockOrder(addressed)).map((column) => (single ? column[0] : column)),
-    message.from.email,
-    message.from.name ?? null,
-    message.replyTo,
-    message.type,
-    input.template ?? null,
-    files.length > 0 ? newId(result.timestamp) : null,
-    files.reduce((sum, { content }) => sum + content.length, 0),
-    ctx.services.clockShift(),
-    ...(held ? [held.key, held.holder, held.bodyHash, JSON.stringify(result)] : []),
-    ...(files.length > 0 ? perFile(files) : []),
-  ]
+function paramsOf(ctx: Ctx, { input, change, message, addressed, files, result }: ReadySend): SendParams {
+  return {
+    projectId: projectIdOf(ctx),
+    keyHash: ctx.actor.kind === 'key' ? ctx.actor.keyHash : null,
+    now: result.timestamp,
+    subscribed: input.subscribed ?? null,
+    set: JSON.stringify(change.set),
+    unset: change.unset,
+    ...recipients(input, message, addressed),
+    from: message.from.email,
+    fromName: message.from.name ?? null,
+    replyTo: message.replyTo,
+    type: message.type,
+    templateId: input.template ?? null,
+    attachmentSetId: files.length > 0 ? newId(result.timestamp) : null,
+    fileBytes: files.reduce((sum, { content }) => sum + content.length, 0),
+    clockShift: ctx.services.clockShift(),
+    ...(ctx.reservation?.kind === 'held' && onceParams(ctx.reservation, result)),
+    ...(files.length > 0 && fileParams(files)),
+  }
 }
+
+const onceParams = ({ key, holder, bodyHash }: HeldKey, result: SendResult): OnceParams => ({
+  key,
+  holder,
+  bodyHash,
+  answer: JSON.stringify(result),
+})
+
+const fileParams = (files: AttachmentFile[]): FileParams => ({
+  filenames: files.map(({ filename }) => filename),
+  contentTypes: files.map(({ contentType }) => contentType),
+  dispositions: files.map(({ disposition }) => disposition),
+  contentIds: files.map(({ contentId }) => contentId),
+  contents: files.map(({ content }) => content),
+})
 
 /** Two requests that take the same contacts in another order would wait for each other. */
 const inLockOrder = (addressed: Addressed[]): Addressed[] =>
   addressed.toSorted((a, b) => (a.recipient.email < b.recipient.email ? -1 : 1))
 
-function perRecipient(input: SendInput, message: Message, addressed: Addressed[]): (string | null)[][] {
+function recipients(
+  input: SendInput,
+  message: Message,
+  addressed: Addressed[],
+): RecipientParams | RecipientsParams {
   const own = headerList(input.headers)
-  return [
-    addressed.map(({ recipient }) => recipient.email),
-    addressed.map(({ newContactId }) => newContactId),
-    addressed.map(({ contactId }) => contactId),
-    addressed.map(({ emailId }) => emailId),
-    addressed.map(({ recipient }) => recipient.name ?? null),
-    addressed.map(({ composed }) => composed.subject),
-    addressed.map(({ composed }) => composed.html),
-    addressed.map(({ composed }) => JSON.stringify(withOwnHeaders(composed, own))),
-    addressed.map(({ emailId }) => messageIdOf(emailId, message.from.email)),
-  ]
+  const all = inLockOrder(addressed).map(({ recipient, composed, newContactId, contactId, emailId }) => ({
+    to: recipient.email,
+    newContactId,
+    contactId,
+    emailId,
+    toName: recipient.name ?? null,
+    subject: composed.subject,
+    html: composed.html,
+    headers: JSON.stringify(withOwnHeaders(composed, own)),
+    messageId: messageIdOf(emailId, message.from.email),
+  }))
+  const [first] = all
+  if (first && all.length === 1) return first
+  return {
+    to: all.map(({ to }) => to),
+    newContactId: all.map(({ newContactId }) => newContactId),
+    contactId: all.map(({ contactId }) => contactId),
+    emailId: all.map(({ emailId }) => emailId),
+    toName: all.map(({ toName }) => toName),
+    subject: all.map(({ subject }) => subject),
+    html: all.map(({ html }) => html),
+    headers: all.map(({ headers }) => headers),
+    messageId: all.map(({ messageId }) => messageId),
+  }
 }
 
 /** The service's headers win: an unsubscribe link that does not work would break the law for the sender. */
@@ -120,11 +158,3 @@ function withOwnHeaders(composed: Composed, own: { name: string; value: string }
   const taken = new Set(composed.headers.map(({ name }) => name.toLowerCase()))
   return [...own.filter(({ name }) => !taken.has(name.toLowerCase())), ...composed.headers]
 }
-
-const perFile = (files: AttachmentFile[]): unknown[] => [
-  files.map(({ filename }) => filename),
-  files.map(({ contentType }) => contentType),
-  files.map(({ disposition }) => disposition),
-  files.map(({ contentId }) => contentId),
-  files.map(({ content }) => content),
-]

@@ -8,7 +8,7 @@ const PROJECTS = 1_000
 export const countProjectEvents = defineProjectWork({
   kind: eventCounting,
   pending: async (ctx) =>
-    (await ctx.sql(projectsToCount, [ctx.now(), PROJECTS])).map(({ id }) => ({
+    (await ctx.sql(projectsToCount, { now: ctx.now(), limit: PROJECTS })).map(({ id }) => ({
       projectId: id,
       priority: PRIORITIES.maintenance,
     })),

@@ -5,7 +5,7 @@ import { deleteSome, eventDeletion } from './delete-events.ts'
 export const deleteProjectEvents = defineProjectWork({
   kind: eventDeletion,
   pending: async (ctx) =>
-    (await ctx.sql(projectsWithEventDeletions)).map(({ id }) => ({
+    (await ctx.sql(projectsWithEventDeletions, {})).map(({ id }) => ({
       projectId: id,
       priority: PRIORITIES.maintenance,
     })),

@@ -45,7 +45,7 @@ export async function deleteEventsOf(ctx: Ctx, name: string): Promise<number> {
       throw conflict('The event is used; GET /events/:eventName/usage says where.')
     }
     await lockEventCounts(tx)
-    const [begun] = await tx.sql(beginDeletion, [projectIdOf(tx), name, before])
+    const [begun] = await tx.sql(beginDeletion, { projectId: projectIdOf(tx), name, before })
     return begun?.count ?? 0
   })
   forgetName(ctx, 'eventNames', name)
@@ -58,14 +58,14 @@ export async function deleteEventsOf(ctx: Ctx, name: string): Promise<number> {
 async function youngSince(ctx: Ctx, name: string): Promise<Date> {
   const now = ctx.now().getTime()
   const earliest = new Date(now - YOUNG_MS)
-  const [last] = await ctx.sql(timeOfEvent, [projectIdOf(ctx), name, earliest, MAX_YOUNG])
+  const [last] = await ctx.sql(timeOfEvent, { projectId: projectIdOf(ctx), name, earliest, newer: MAX_YOUNG })
   return last ? new Date(Math.min(last.at.getTime() + 1, now)) : earliest
 }
 
 /** Null when they are too many to be counted one by one. */
 async function countOld(ctx: Ctx, name: string, before: Date): Promise<number | null> {
-  const values = [projectIdOf(ctx), name, before, COUNTED]
-  const rows = await ctx.sql(countBefore, values).catch((error: unknown) => {
+  const params = { projectId: projectIdOf(ctx), name, before, most: COUNTED }
+  const rows = await ctx.sql(countBefore, params).catch((error: unknown) => {
     if (!isTimeOut(error)) throw error
     return []
   })
@@ -81,7 +81,7 @@ function unlessUnavailable(error: unknown): true {
 
 /** Deletes events that are to be deleted, of a name if it is given, a commit per batch. True: some may be left. */
 export async function deleteSome(ctx: Ctx, name: string | null, hasTime: () => boolean): Promise<boolean> {
-  const values = [projectIdOf(ctx), name, BATCH]
-  while (hasTime()) if ((await ctx.sql(deleteBatch, values)).length === 0) return false
+  const params = { projectId: projectIdOf(ctx), name, limit: BATCH }
+  while (hasTime()) if ((await ctx.sql(deleteBatch, params)).length === 0) return false
   return true
 }

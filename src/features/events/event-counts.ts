@@ -35,7 +35,7 @@ const LONG_PAUSE_MS = 6 * 3_600_000
 
 const LAST_TIME = new Date(Date.UTC(9999, 0))
 const recount = async (ctx: Ctx): Promise<Recount> =>
-  (await ctx.sql(recountOf, [projectIdOf(ctx)]))[0] ?? NEVER_COUNTED
+  (await ctx.sql(recountOf, { projectId: projectIdOf(ctx) }))[0] ?? NEVER_COUNTED
 
 /** Also of a count from the future: a clock was wrong. */
 const ageOf = (ctx: Ctx, { countedAt }: Recount): number =>
@@ -52,7 +52,7 @@ export async function openEvents(ctx: Ctx): Promise<OpenEvents> {
 /** How many events the project has, of a name if it is given. */
 export async function countEventsOf(ctx: Ctx, name: string | null): Promise<number> {
   const { firstId, kept } = await openEvents(ctx)
-  const [total] = await ctx.sql(eventTotal, [projectIdOf(ctx), firstId, kept, name])
+  const [total] = await ctx.sql(eventTotal, { projectId: projectIdOf(ctx), firstId, kept, name })
   return total?.count ?? 0
 }
 
@@ -70,7 +70,13 @@ export async function countEvents(ctx: Ctx, turn: Pick<Turn, 'hasTime'>): Promis
   const tookMs = Math.round(performance.now() - began)
   const now = ctx.now()
   const pause = count > LIVE / 2 ? PAUSE_MS + SHARE * tookMs : LONG_PAUSE_MS
-  await ctx.sql(noteRecount, [projectIdOf(ctx), now, tookMs, count, new Date(now.getTime() + pause)])
+  await ctx.sql(noteRecount, {
+    projectId: projectIdOf(ctx),
+    now,
+    tookMs,
+    openCount: count,
+    dueAt: new Date(now.getTime() + pause),
+  })
   return false
 }
 
@@ -80,9 +86,15 @@ async function countDays(
   { settledUntil, version }: Pick<Recount, 'settledUntil' | 'version'>,
   to: Date | null = null,
 ): Promise<number | undefined> {
-  const ids = [earliestId(settledUntil), to ? earliestId(to) : LAST_ID]
-  const values = [projectIdOf(ctx), ...ids, settledUntil, to ?? LAST_TIME, version]
-  return (await ctx.sql(recountDays, values))[0]?.count
+  const [counted] = await ctx.sql(recountDays, {
+    projectId: projectIdOf(ctx),
+    firstId: earliestId(settledUntil),
+    endId: to ? earliestId(to) : LAST_ID,
+    from: settledUntil,
+    to: to ?? LAST_TIME,
+    version,
+  })
+  return counted?.count
 }
 
 /** Settles the next day that has events. False: none is left. */
@@ -92,9 +104,9 @@ async function settleNextDay(tx: Ctx): Promise<boolean> {
   if ((await recount(tx)).settledUntil.getTime() >= end) return false
   const { settledUntil, version } = await lockEventCounts(tx)
   if (settledUntil.getTime() >= end) return false
-  const [first] = await tx.sql(firstEventAt, [projectId, earliestId(settledUntil)])
+  const [first] = await tx.sql(firstEventAt, { projectId, firstId: earliestId(settledUntil) })
   const next = first ? Math.min(midnight(first.at.getTime()) + DAY_MS, end) : end
   await countDays(tx, { settledUntil, version }, new Date(next))
-  await tx.sql(settleDays, [projectId, settledUntil, new Date(next)])
+  await tx.sql(settleDays, { projectId, from: settledUntil, to: new Date(next) })
   return next < end
 }

@@ -15,7 +15,7 @@ const MAX_LISTED = 100_000
 /** Every name that events of the project have, in alphabetical order; also those of the service's own events. */
 export async function listEventNames(ctx: Ctx): Promise<string[]> {
   const { firstId, kept } = await openEvents(ctx)
-  const rows = await ctx.sql(eventNames, [projectIdOf(ctx), firstId, kept, MAX_LISTED])
+  const rows = await ctx.sql(eventNames, { projectId: projectIdOf(ctx), firstId, kept, limit: MAX_LISTED })
   return rows.map(({ name }) => name)
 }
 
@@ -45,13 +45,13 @@ async function countsIn(ctx: Ctx, range: Range): Promise<NameCount[]> {
   const rest = [before, after]
     .filter(({ from, to }) => from < to)
     .map(({ from, to }) => ({ from: earliestId(from), to: earliestId(to) }))
-  const { statement, values } = countsByName(
+  const { statement, params } = countsByName(
     projectIdOf(ctx),
     await openEvents(ctx),
     { ...range, days, rest },
     { limit: MAX_NAMES, looked: NAMES_LOOKED_AT },
   )
-  return ctx.sql(statement, values)
+  return ctx.sql(statement, params)
 }
 
 export type EventUsage = Usage & { totalCount: number; uniqueContacts: number; canDelete: boolean }

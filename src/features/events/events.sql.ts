@@ -1,5 +1,5 @@
 import { isIdKept } from '../../db/kept-contacts.sql.ts'
-import { analyticStatement, type Statement, statement, unpreparedStatement } from '../../db/sql.ts'
+import { analyticStatement, statement, unpreparedStatement } from '../../db/sql.ts'
 import type { Event } from '../../generated/prisma/client.ts'
 
 const eventColumns = (alias: string) =>
@@ -7,54 +7,69 @@ const eventColumns = (alias: string) =>
    ${alias}.email_id as "emailId", ${alias}.data, ${alias}.created_at as "createdAt"`
 
 /**
- * Pages of events of contacts of project $1, the newest first: for each of the contacts $2 those below the id $3,
- * at most $4; `page` says which, from 0. Index: events_project_id_contact_id_id_idx.
+ * Pages of events of contacts, the newest first: for each of the contacts those below the id `before`, at most as many
+ * as its size; `page` says which, from 0. Index: events_project_id_contact_id_id_idx.
  */
-export const eventsOfContacts: Statement<Event & { page: number }> = statement(
+export const eventsOfContacts = statement<
+  { projectId: string; contactIds: string[]; before: string[]; sizes: number[] },
+  Event & { page: number }
+>(
   'events-of-contacts',
   `select (asked.page - 1)::int as page, found.* from
-     unnest($2::uuid[], $3::uuid[], $4::int[]) with ordinality as asked (contact_id, before, size, page)
+     unnest(:contactIds::uuid[], :before::uuid[], :sizes::int[]) with ordinality
+       as asked (contact_id, before, size, page)
    cross join lateral (
      select ${eventColumns('e')} from events e
-     where e.project_id = $1::uuid and e.contact_id = asked.contact_id and e.id < asked.before
+     where e.project_id = :projectId::uuid and e.contact_id = asked.contact_id and e.id < asked.before
      order by e.id desc limit asked.size) found
    order by asked.page, found.id desc`,
 )
 
-/** How many events each of the contacts $2 of project $1 has, if any. */
-export const eventCounts: Statement<{ contactId: string; count: number }> = analyticStatement(
+/** How many events each of the contacts has, if any. */
+export const eventCounts = analyticStatement<
+  { projectId: string; contactIds: string[] },
+  { contactId: string; count: number }
+>(
   `select contact_id as "contactId", count(*)::int as count from events
-   where project_id = $1::uuid and contact_id = any($2::uuid[]) group by contact_id`,
+   where project_id = :projectId::uuid and contact_id = any(:contactIds::uuid[]) group by contact_id`,
 )
 
-/** How many events contact $2 of project $1 has, of name $3 if it is not null. */
-export const countOfContact: Statement<{ count: number }> = analyticStatement(
+/** How many events a contact has, of a name if it is not null. */
+export const countOfContact = analyticStatement<
+  { projectId: string; contactId: string; name: string | null },
+  { count: number }
+>(
   `select count(*)::int as count from events e
-   where e.project_id = $1::uuid and e.contact_id = $2::uuid and ($3::text is null or e.name = $3)`,
+   where e.project_id = :projectId::uuid and e.contact_id = :contactId::uuid
+     and (:name::text is null or e.name = :name)`,
 )
 
-export type EventFilter = { name: string | null; contactId: string | null }
+export type EventsAsked = {
+  projectId: string
+  /** null: all of them. */
+  name: string | null
+  contactId: string | null
+  /** The id of an event and its time; null: from the newest on. */
+  before: string | null
+  beforeTime: Date | null
+  limit: number
+}
 
 /**
- * At most `limit` events of a project with ids below `before`, the newest first. Times and ids have the same
+ * At most `limit` events with ids below `before`, the newest first. Times and ids have the same
  * order, so a list of one name walks events_project_id_name_created_at_contact_id_idx; one of a contact walks
  * events_project_id_contact_id_id_idx, and one of all the primary key.
  */
-export function eventPage(
-  projectId: string,
-  { name, contactId }: EventFilter,
-  before: { id: string; time: Date } | null,
-  limit: number,
-): { statement: Statement<Event>; values: unknown[] } {
+export function eventPage({ name, contactId, before }: EventsAsked) {
   const byTime = name !== null && contactId === null
-  const values: unknown[] = [projectId, limit]
-  const where = ['e.project_id = $1::uuid', isIdKept('e.contact_id', '$1::uuid')]
-  if (name !== null) where.push(`e.name = $${values.push(name)}`)
-  if (contactId !== null) where.push(`e.contact_id = $${values.push(contactId)}::uuid`)
-  if (before) where.push(`e.id < $${values.push(before.id)}::uuid`)
-  if (before && byTime) where.push(`e.created_at <= $${values.push(before.time)}::timestamptz`)
+  const where = ['e.project_id = :projectId::uuid', isIdKept('e.contact_id')]
+  if (name !== null) where.push('e.name = :name')
+  if (contactId !== null) where.push('e.contact_id = :contactId::uuid')
+  if (before !== null) where.push('e.id < :before::uuid')
+  if (before !== null && byTime) where.push('e.created_at <= :beforeTime::timestamptz')
   const order = byTime ? 'e.created_at desc, e.id desc' : 'e.id desc'
-  const text = `select ${eventColumns('e')} from events e where ${where.join(' and ')}
-    order by ${order} limit $2::int`
-  return { statement: unpreparedStatement(text), values }
+  return unpreparedStatement<EventsAsked, Event>(
+    `select ${eventColumns('e')} from events e where ${where.join(' and ')} order by ${order}
+       limit :limit::int`,
+  )
 }

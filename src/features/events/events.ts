@@ -13,12 +13,12 @@ export async function pagesOfContactEvents(
   ctx: Ctx,
   pages: { ownerId: string; before: string | null; limit: number }[],
 ): Promise<Event[][]> {
-  const rows = await ctx.sql(eventsOfContacts, [
-    projectIdOf(ctx),
-    pages.map(({ ownerId }) => ownerId),
-    pages.map(({ before }) => before ?? LAST_ID),
-    pages.map(({ limit }) => limit),
-  ])
+  const rows = await ctx.sql(eventsOfContacts, {
+    projectId: projectIdOf(ctx),
+    contactIds: pages.map(({ ownerId }) => ownerId),
+    before: pages.map(({ before }) => before ?? LAST_ID),
+    sizes: pages.map(({ limit }) => limit),
+  })
   const found: Event[][] = pages.map(() => [])
   for (const { page, ...event } of rows) found[page]?.push(event)
   return found
@@ -26,7 +26,7 @@ export async function pagesOfContactEvents(
 
 /** How many events each of the contacts has. */
 export async function countContactEvents(ctx: Ctx, contactIds: string[]): Promise<number[]> {
-  const rows = await ctx.sql(eventCounts, [projectIdOf(ctx), contactIds])
+  const rows = await ctx.sql(eventCounts, { projectId: projectIdOf(ctx), contactIds })
   const counts = new Map(rows.map(({ contactId, count }) => [contactId, count]))
   return contactIds.map((id) => counts.get(id) ?? 0)
 }
@@ -51,10 +51,16 @@ export async function listEvents(ctx: Ctx, request: EventListRequest): Promise<E
   const contactId = request.contactId || null
   if (name && name.length > MAX_EVENT_NAME) throw badRequest('No event has so long a name.')
   if (contactId && !isId(contactId)) throw badRequest('The parameter contactId must be the id of a contact.')
-  const key = request.cursor ? keyOfCursor(request.cursor, ORDER, isId) : null
-  const before = key ? { id: key, time: timeOfId(key) } : null
-  const { statement, values } = eventPage(projectIdOf(ctx), { name, contactId }, before, limit + 1)
-  const rows = await ctx.sql(statement, values)
+  const before = request.cursor ? keyOfCursor(request.cursor, ORDER, isId) : null
+  const asked = {
+    projectId: projectIdOf(ctx),
+    name,
+    contactId,
+    before,
+    beforeTime: before === null ? null : timeOfId(before),
+    limit: limit + 1,
+  }
+  const rows = await ctx.sql(eventPage(asked), asked)
   const page = pageFrom(rows, limit, ({ id }) => cursorAfter(ORDER, id))
   const countTotal = async () => {
     if (before) return 0
@@ -65,7 +71,7 @@ export async function listEvents(ctx: Ctx, request: EventListRequest): Promise<E
 
 async function countEvents(ctx: Ctx, name: string | null, contactId: string | null): Promise<number> {
   if (!contactId) return countEventsOf(ctx, name)
-  const [row] = await ctx.sql(countOfContact, [projectIdOf(ctx), contactId, name])
+  const [row] = await ctx.sql(countOfContact, { projectId: projectIdOf(ctx), contactId, name })
   return row?.count ?? 0
 }
 

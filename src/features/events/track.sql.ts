@@ -1,7 +1,7 @@
 import { contactCtes, eventCtes, heard } from '../../changes/changes.sql.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
-import { type Statement, shortStatement } from '../../db/sql.ts'
-import { rememberAnswer, reservationHolds } from '../../idempotency.sql.ts'
+import { shortStatement } from '../../db/sql.ts'
+import { type HeldKey, REMEMBER_ANSWER, RESERVATION_HOLDS } from '../../idempotency.sql.ts'
 import { upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
 export type TrackRow = {
@@ -14,45 +14,67 @@ export type TrackRow = {
   heard: boolean
 }
 
-const BY_EMAIL = 'select id as project_id, $4::uuid as id, $3::text as email from project'
+export type TrackParams = {
+  projectId: string
+  keyHash: Buffer | null
+  /** Of the contact, if it is new. */
+  newContactId: string
+  subscribed: boolean | null
+  /** JSON, and keys: what changes of the contact's data. */
+  set: string
+  unset: string[]
+  eventId: string
+  eventName: string
+  /** JSON. */
+  eventData: string
+  now: Date
+}
+
+const BY_EMAIL = 'select id as project_id, :newContactId::uuid as id, :email::text as email from project'
 
 /** The lock waits for a deletion that is under way: the contact is not made anew. */
-const BY_ID = `select c.project_id, $4::uuid as id, c.email from project join contacts c on c.project_id = project.id
-  where c.id = $3::uuid and c.email not like '${ERASED}%' for key share of c`
+const BY_ID = `select c.project_id, :newContactId::uuid as id, c.email
+  from project join contacts c on c.project_id = project.id
+  where c.id = :contactId::uuid and c.email not like '${ERASED}%' for key share of c`
 
-/**
- * $1 project, $2 key hash, $3 email, $4 contact id if new, $5 subscribed, $6 data to set, $7 data to unset,
- * $8 event id, $9 event name, $10 event data, $11 now.
- */
 const trackText = ({ person = BY_EMAIL, gate = '', remember = '' }) => `
   with project as (
     select id from projects
-    where id = $1::uuid and (public_key_hash = $2 or secret_hash = $2) and not disabled ${gate}
+    where id = :projectId::uuid and (public_key_hash = :keyHash or secret_hash = :keyHash)
+      and not disabled ${gate}
   ),
   person as (${person}),
-  ${upsertContactCtes({ subscribed: '$5', defaultSubscribed: 'true', set: '$6', unset: '$7', now: '$11' })},
-  ${contactCtes({ set: '$6', unset: '$7', source: "'track'", now: '$11' })},
-  ${eventCtes(`select project_id, $8::uuid, id, $9, null::uuid, $10::jsonb, $11::timestamptz from contact`)}
+  ${upsertContactCtes({ subscribed: ':subscribed', defaultSubscribed: 'true', set: ':set', unset: ':unset' })},
+  ${contactCtes({ set: ':set', unset: ':unset', source: "'track'" })},
+  ${eventCtes(`select project_id, :eventId::uuid, id, :eventName, null::uuid, :eventData::jsonb, :now::timestamptz
+    from contact`)}
   ${remember}
   select exists (select from project) as admitted, exists (select from person) as known,
     (select id from contact) as "contactId",
     ${heard('heard_contact', 'heard_event')} as heard`
 
 /** Contact and event in one statement, so one round trip and one commit. */
-export const track: Statement<TrackRow> = shortStatement('track', trackText({}))
+export const track = shortStatement<TrackParams & { email: string }, TrackRow>('track', trackText({}))
 
-/** The same for a contact that there is: $3 is its id. */
-export const trackKnown: Statement<TrackRow> = shortStatement('track-known', trackText({ person: BY_ID }))
+/** The same for a contact that there is. */
+export const trackKnown = shortStatement<TrackParams & { contactId: string }, TrackRow>(
+  'track-known',
+  trackText({ person: BY_ID }),
+)
 
-/** As `track`, and the answer is stored for the Idempotency-Key $12 with holder $13 and input hash $14. */
-export const trackOnce: Statement<TrackRow> = shortStatement(
+/** As `track`, and the answer is stored for an Idempotency-Key. */
+export const trackOnce = shortStatement<
+  TrackParams & { email: string; timestamp: string } & HeldKey,
+  TrackRow
+>(
   'track-once',
   trackText({
-    gate: `and ${reservationHolds('$1::uuid', '$12', '$13::uuid')}`,
+    gate: `and ${RESERVATION_HOLDS}`,
     remember: `, answer as (
-      select json_build_object('contact', id, 'event', $8::uuid, 'timestamp', $15::text)::text as response
+      select json_build_object('contact', id, 'event', :eventId::uuid, 'timestamp', :timestamp::text)::text
+        as response
       from contact
     ),
-    remembered as (${rememberAnswer('$1::uuid', '$12', '$13::uuid', '$14')})`,
+    remembered as (${REMEMBER_ANSWER})`,
   }),
 )

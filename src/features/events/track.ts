@@ -7,11 +7,11 @@ import { serviceUnavailable } from '../../errors.ts'
 import { email, optional } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
 import { recordEventName } from '../../recorded-names.ts'
-import { contactData, type DataChange, MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
+import { contactData, MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
 import { contactNotFound, refuseTooLarge } from '../contacts/contacts.ts'
 import { dataTooLarge, recordFieldNames } from '../contacts/field-names.ts'
 import { isReservedEvent, MAX_EVENT_NAME } from './events.rules.ts'
-import { type TrackRow, track, trackKnown, trackOnce } from './track.sql.ts'
+import { type TrackParams, type TrackRow, track, trackKnown, trackOnce } from './track.sql.ts'
 
 export const eventName = z
   .string()
@@ -60,8 +60,19 @@ export async function trackEvent(ctx: Ctx, input: Tracked): Promise<TrackResult>
     // Each attempt has an id of its own: what is counted by ids must not come late.
     const now = ctx.now()
     const eventId = newId(now)
-    const values = valuesOf(ctx, input, change, { id: eventId, data: eventData }, now)
-    const [row] = await record(ctx, input, values, now).catch(afterFailure)
+    const params = {
+      projectId: projectIdOf(ctx),
+      keyHash: ctx.actor.kind === 'key' ? ctx.actor.keyHash : null,
+      newContactId: newId(now),
+      subscribed: input.subscribed ?? null,
+      set: JSON.stringify(change.set),
+      unset: change.unset,
+      eventId,
+      eventName: input.event,
+      eventData,
+      now,
+    }
+    const [row] = await record(ctx, input, params).catch(afterFailure)
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
     if (!row.known) throw contactNotFound()
     if (!row.contactId) continue
@@ -72,34 +83,13 @@ export async function trackEvent(ctx: Ctx, input: Tracked): Promise<TrackResult>
 }
 
 /** With an Idempotency-Key the answer is stored in the same statement. */
-function record(ctx: Ctx, input: Tracked, values: unknown[], now: Date): Promise<TrackRow[]> {
-  if ('contactId' in input) return ctx.sql(trackKnown, values)
+function record(ctx: Ctx, input: Tracked, params: TrackParams): Promise<TrackRow[]> {
+  if ('contactId' in input) return ctx.sql(trackKnown, { ...params, contactId: input.contactId })
+  const { email } = input
   const { reservation } = ctx
-  if (reservation?.kind !== 'held') return ctx.sql(track, values)
+  if (reservation?.kind !== 'held') return ctx.sql(track, { ...params, email })
   const { key, holder, bodyHash } = reservation
-  return ctx.sql(trackOnce, [...values, key, holder, bodyHash, now.toISOString()])
-}
-
-function valuesOf(
-  ctx: Ctx,
-  input: Tracked,
-  change: DataChange,
-  event: { id: string; data: string },
-  now: Date,
-): unknown[] {
-  return [
-    projectIdOf(ctx),
-    ctx.actor.kind === 'key' ? ctx.actor.keyHash : null,
-    'contactId' in input ? input.contactId : input.email,
-    newId(now),
-    input.subscribed ?? null,
-    JSON.stringify(change.set),
-    change.unset,
-    event.id,
-    input.event,
-    event.data,
-    now,
-  ]
+  return ctx.sql(trackOnce, { ...params, email, key, holder, bodyHash, timestamp: params.now.toISOString() })
 }
 
 /** Without a contact the statement is run again: this one was deleted by another request meanwhile. */

@@ -24,8 +24,8 @@ export async function uniqueContactsOf(
   counts: NameCount[],
   { from, to }: Range,
 ): Promise<Map<string, number>> {
-  const of = (names: string[], limit: number | null) =>
-    ctx.sql(contactsOfEvents, [projectIdOf(ctx), names, from, to, limit])
+  const of = (names: string[], looked: number | null) =>
+    ctx.sql(contactsOfEvents, { projectId: projectIdOf(ctx), names, from, to, looked })
   let events = 0
   const ascending = counts.toSorted((one, other) => one.count - other.count)
   const few = ascending.filter(({ count }) => {
@@ -58,13 +58,13 @@ export async function uniqueContactsOf(
 async function sampleOf(ctx: Ctx, many: NameCount[], { from, to }: Range): Promise<Map<string, number>> {
   if (many.length === 0) return new Map()
   const names = many.map(({ name }) => name)
-  return byName(await ctx.sql(sampleOfEvents, [projectIdOf(ctx), names, from, to]))
+  return byName(await ctx.sql(sampleOfEvents, { projectId: projectIdOf(ctx), names, from, to }))
 }
 
 /** No event happened to more contacts than there are. */
 async function withinContacts(ctx: Ctx, estimates: NameCount[]): Promise<NameCount[]> {
   if (estimates.length === 0) return []
   const most = Math.max(...estimates.map(({ count }) => count))
-  const [contacts] = await ctx.sql(contactsUpTo, [projectIdOf(ctx), most])
+  const [contacts] = await ctx.sql(contactsUpTo, { projectId: projectIdOf(ctx), most })
   return estimates.map(({ name, count }) => ({ name, count: Math.min(count, contacts?.count ?? 0) }))
 }

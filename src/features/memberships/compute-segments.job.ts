@@ -26,11 +26,17 @@ export const computeSegments = defineProjectWork({
   kind: segmentComputing,
   concurrency: 2,
   pending: async (ctx) => {
-    const rows = await ctx.sql(projectsToCheck, [ctx.services.clockShift(), MAX_PROJECTS])
+    const rows = await ctx.sql(projectsToCheck, {
+      clockShift: ctx.services.clockShift(),
+      limit: MAX_PROJECTS,
+    })
     return rows.map(({ projectId }) => projectId)
   },
   slice: async (ctx, turn) => {
-    const [check] = await ctx.sql(checkOf, [projectIdOf(ctx), ctx.services.clockShift()])
+    const [check] = await ctx.sql(checkOf, {
+      projectId: projectIdOf(ctx),
+      clockShift: ctx.services.clockShift(),
+    })
     if (!check) return 'done'
     while (await removePart(ctx, REMOVED)) if (!turn.hasTime()) return 'more'
     return workFor(ctx, turn, check)
@@ -54,7 +60,12 @@ async function workFor(ctx: Ctx, turn: Turn, check: CheckRow): Promise<SliceResu
   const rests = Math.max(check.restsUntil.getTime(), spent > 0 ? now() + spent * (SHARE - 1) : 0)
   if (duty?.isUrgent && duty.at <= now()) return 'more'
   const dueAt = !duty ? now() + NEVER_MS : duty.isUrgent ? duty.at : Math.max(duty.at, rests)
-  await ctx.sql(restUntil, [projectIdOf(ctx), new Date(dueAt), new Date(rests), check.dueAt])
+  await ctx.sql(restUntil, {
+    projectId: projectIdOf(ctx),
+    dueAt: new Date(dueAt),
+    restsUntil: new Date(rests),
+    seenDueAt: check.dueAt,
+  })
   return duty?.isUrgent ? { afterMs: Math.ceil(duty.at - now()) } : 'done'
 }
 
@@ -79,7 +90,10 @@ const windowsDue = ({ scanTo, windowsAt }: CheckRow): number =>
 /** Reads anew what a duty has changed; what others have changed meanwhile is seen by the next slice. */
 async function refreshState(ctx: Ctx, state: State, duty: Duty): Promise<void> {
   if (duty.task === 'windows') {
-    const [check] = await ctx.sql(checkOf, [projectIdOf(ctx), ctx.services.clockShift()])
+    const [check] = await ctx.sql(checkOf, {
+      projectId: projectIdOf(ctx),
+      clockShift: ctx.services.clockShift(),
+    })
     if (check) state.windowsAt = windowsDue(check)
     return
   }

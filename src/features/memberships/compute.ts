@@ -25,13 +25,13 @@ export const segmentComputing = workKind('segments.compute')
 
 /** Has a worker look at the project's segments, after the commit of what it is to do. */
 export async function askForChecks(tx: Ctx): Promise<void> {
-  await tx.sql(checkNow, [projectIdOf(tx), tx.services.clockShift()])
+  await tx.sql(checkNow, { projectId: projectIdOf(tx), clockShift: tx.services.clockShift() })
   tx.requestWork(segmentComputing)
 }
 
 /** Asks for a pass over all contacts of a segment that begins after this, and says its number; null without a segment. */
 export async function askForPass(tx: Ctx, segmentId: string): Promise<number | null> {
-  const [row] = await tx.sql(askPass, [projectIdOf(tx), segmentId])
+  const [row] = await tx.sql(askPass, { projectId: projectIdOf(tx), segmentId })
   if (!row) return null
   await askForChecks(tx)
   return row.asked
@@ -39,13 +39,13 @@ export async function askForPass(tx: Ctx, segmentId: string): Promise<number | n
 
 /** Removes the members of a segment that is deleted, after the commit and in slices: they may be millions. */
 export async function removeLater(tx: Ctx, segmentId: string): Promise<void> {
-  await tx.sql(noteRemoval, [projectIdOf(tx), segmentId])
+  await tx.sql(noteRemoval, { projectId: projectIdOf(tx), segmentId })
   await askForChecks(tx)
 }
 
 /** Removes some members of a segment that is deleted; false when there is none. */
 export async function removePart(ctx: Ctx, size: number): Promise<boolean> {
-  return (await ctx.sql(removeMembers, [projectIdOf(ctx), size])).length > 0
+  return (await ctx.sql(removeMembers, { projectId: projectIdOf(ctx), limit: size })).length > 0
 }
 
 /** Members that one commit moves. */
@@ -74,20 +74,25 @@ export async function passPart(ctx: Ctx, segmentId: string, size: number): Promi
       throw new BrokenSegment(error)
     })
     const range = await rangeOf(tx, segment)
-    const key = [projectId, segmentId, segment.revision]
+    const key = { projectId, segmentId, revision: segment.revision }
     if (!range) {
-      await tx.sql(endPass, [...key, now])
+      await tx.sql(endPass, { ...key, now })
       return true
     }
     const { after, until } = range
-    const [end] = await tx.sql(rangeEnd, [projectId, after, until, size - 1])
+    const [end] = await tx.sql(rangeEnd, { projectId, after, until, offset: size - 1 })
     const found = await findMoves(tx, { segment, audience, now, after, last: end?.id ?? until })
     const heard = await heardOf(tx, segment, audience, found.moves)
     const moves = found.moves.map((one) => ({ ...one, segmentId, initial: !heard.has(one.contactId) }))
     const revisions = new Map([[segmentId, segment.revision]])
     const moved = await applyMoves(tx, moves, { revisions, now })
-    await tx.sql(advancePass, [...key, found.last, moved.entered + found.counted, moved.departed])
-    if (found.last >= until) await tx.sql(endPass, [...key, now])
+    await tx.sql(advancePass, {
+      ...key,
+      after: found.last,
+      added: moved.entered + found.counted,
+      removed: moved.departed,
+    })
+    if (found.last >= until) await tx.sql(endPass, { ...key, now })
     wakeFollowers(tx, [moved])
     return true
   })
@@ -104,7 +109,11 @@ async function heardOf(
   const entering = moves.filter(({ enters }) => enters).map(({ contactId }) => contactId)
   if (computedAt !== null || entering.length === 0) return new Set()
   const named = namedBy(audience)
-  const changes = await tx.sql(changesOf, [projectIdOf(tx), entering, heardFrom(listeningAt)])
+  const changes = await tx.sql(changesOf, {
+    projectId: projectIdOf(tx),
+    contactIds: entering,
+    firstId: heardFrom(listeningAt),
+  })
   const heard = [...topicsByContact(changes)].filter(([, topics]) => concerns(topics, named))
   return new Set(heard.map(([contactId]) => contactId))
 }
@@ -114,9 +123,16 @@ async function rangeOf(tx: Ctx, segment: Segment): Promise<{ after: string; unti
   const { projectId, id, revision, pass, passAsked, passAfter, passUntil, passIsSlow } = segment
   const goesOn = passAfter !== null && passUntil !== null && !(passIsSlow && passAsked > pass)
   if (goesOn) return { after: passAfter, until: passUntil }
-  const [newest] = await tx.sql(newestContact, [projectId])
+  const [newest] = await tx.sql(newestContact, { projectId })
   const until = newest?.id ?? FIRST_ID
-  await tx.sql(beginPass, [projectId, id, revision, passAsked <= pass, until, FIRST_ID])
+  await tx.sql(beginPass, {
+    projectId,
+    segmentId: id,
+    revision,
+    isSlow: passAsked <= pass,
+    until,
+    firstId: FIRST_ID,
+  })
   return newest ? { after: FIRST_ID, until } : null
 }
 
@@ -125,20 +141,24 @@ type Found = { moves: Difference[]; counted: number; last: string }
 
 /** Who moves in a part of the contacts, which ends earlier when there are many. */
 async function findMoves(tx: Ctx, { segment, audience, now, after, last }: Part): Promise<Found> {
-  const { projectId, id, trackMembership } = segment
-  const compiled = (firstParameter: number) => compileTree(audience, { projectId, now, firstParameter })
+  const { projectId, id: segmentId, trackMembership } = segment
+  const condition = compileTree(audience, now)
   if (trackMembership) {
-    const condition = compiled(5)
-    const found = await tx.sql(differences(condition), [projectId, id, after, last, ...condition.values])
+    const part = { projectId, segmentId, after, until: last, ...condition.params }
+    const found = await tx.sql(differences(condition), part)
     return { ...cut(found, last), counted: 0 }
   }
-  const leaving = await tx.sql(membersAfter, [projectId, id, after, MAX_MOVES])
+  const leaving = await tx.sql(membersAfter, { projectId, segmentId, after, limit: MAX_MOVES })
   const part = cut(
     leaving.filter(({ contactId }) => contactId <= last),
     last,
   )
-  const condition = compiled(4)
-  const [counted] = await tx.sql(countBetween(condition), [projectId, after, part.last, ...condition.values])
+  const [counted] = await tx.sql(countBetween(condition), {
+    projectId,
+    after,
+    until: part.last,
+    ...condition.params,
+  })
   return { ...part, counted: counted?.count ?? 0 }
 }
 

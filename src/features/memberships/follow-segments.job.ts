@@ -13,7 +13,7 @@ const BUSY_MS = 100
 export const followSegments = defineProjectWork({
   kind: segmentFollowing,
   concurrency: 2,
-  pending: async (ctx) => (await ctx.sql(changedProjects)).map(({ projectId }) => projectId),
+  pending: async (ctx) => (await ctx.sql(changedProjects, {})).map(({ projectId }) => projectId),
   slice: async (ctx, turn) => {
     const known: Known = new Map()
     for (let size = BATCH; ; ) {

@@ -1,9 +1,9 @@
-import { type Statement, statement } from '../../db/sql.ts'
+import { type None, statement } from '../../db/sql.ts'
 import type { JsonValue } from '../../lib/json.ts'
 import type { ChangeRow } from './follow.rules.ts'
 
 /** Projects with changes that no segment has followed yet. A loose scan of changes_pkey. */
-export const changedProjects: Statement<{ projectId: string }> = statement(
+export const changedProjects = statement<None, { projectId: string }>(
   'projects-with-changes',
   `with recursive project as (
      (select project_id from changes where consumer = 'SEGMENT' order by project_id limit 1)
@@ -15,24 +15,25 @@ export const changedProjects: Statement<{ projectId: string }> = statement(
    select project_id as "projectId" from project where project_id is not null`,
 )
 
-/** The first changes of project $1, $2 at most. */
-export const firstChanges: Statement<ChangeRow> = statement(
+/** The first changes of the project. */
+export const firstChanges = statement<{ projectId: string; limit: number }, ChangeRow>(
   'first-changes',
   `select id, contact_id as "contactId", name, keys from changes
-   where project_id = $1::uuid and consumer = 'SEGMENT' order by id limit $2::int`,
+   where project_id = :projectId::uuid and consumer = 'SEGMENT' order by id limit :limit::int`,
 )
 
-/** Changes of the contacts $2 of project $1 from the id $3 on that no segment has followed yet. */
-export const changesOf: Statement<ChangeRow> = statement(
+/** Changes of contacts from an id on that no segment has followed yet. */
+export const changesOf = statement<{ projectId: string; contactIds: string[]; firstId: string }, ChangeRow>(
   'changes-of-contacts',
   `select id, contact_id as "contactId", name, keys from changes
-   where project_id = $1::uuid and consumer = 'SEGMENT' and id >= $3::uuid and contact_id = any($2::uuid[]) order by id`,
+   where project_id = :projectId::uuid and consumer = 'SEGMENT' and id >= :firstId::uuid
+     and contact_id = any(:contactIds::uuid[]) order by id`,
 )
 
-/** Takes the changes $2 of project $1 away. */
-export const removeChanges: Statement<object> = statement(
+/** Takes changes away. */
+export const removeChanges = statement<{ projectId: string; ids: string[] }>(
   'remove-changes',
-  `delete from changes where project_id = $1::uuid and consumer = 'SEGMENT' and id = any($2::uuid[])`,
+  `delete from changes where project_id = :projectId::uuid and consumer = 'SEGMENT' and id = any(:ids::uuid[])`,
 )
 
 /** A tracked DYNAMIC segment, without its condition; `after` and `until`: how far its first pass has come. */
@@ -48,48 +49,58 @@ export type TrackedRow = {
 
 const TRACKED = `select id, revision, computed_at is not null as "isFilled", pass_after as after, pass_until as until,
   listening_at as "listeningAt"
-  from segments where project_id = $1::uuid and type = 'DYNAMIC' and track_membership and troubled_at is null`
+  from segments where project_id = :projectId::uuid and type = 'DYNAMIC' and track_membership
+    and troubled_at is null`
 
-/** All of project $1. */
-export const allTracked: Statement<TrackedRow> = statement('all-tracked-segments', TRACKED)
+/** All of the project. */
+export const allTracked = statement<{ projectId: string }, TrackedRow>('all-tracked-segments', TRACKED)
 
 /**
- * Those that name one of the events $2, fields $3, keys of data $4 or segments $5, themselves or in the conditions of
+ * Those that name one of the events, fields, keys of data or segments, themselves or in the conditions of
  * segments that they name. Index: interests_listening.
  */
-export const trackedThatAsk: Statement<TrackedRow> = statement(
+export const trackedThatAsk = statement<
+  { projectId: string; events: string[]; fields: string[]; dataKeys: string[]; segments: string[] },
+  TrackedRow
+>(
   'tracked-segments-that-ask',
   `with recursive asked (kind, name) as (
-     select 'EVENT'::interest_kind, unnest($2::text[]) union all select 'FIELD', unnest($3::text[])
-     union all select 'DATA', unnest($4::text[]) union all select 'SEGMENT', unnest($5::text[])
+     select 'EVENT'::interest_kind, unnest(:events::text[]) union all select 'FIELD', unnest(:fields::text[])
+     union all select 'DATA', unnest(:dataKeys::text[]) union all select 'SEGMENT', unnest(:segments::text[])
    ),
    asking (id) as (
-     select i.consumer_id from asked join interests i on i.project_id = $1::uuid and i.consumer = 'SEGMENT'
+     select i.consumer_id from asked join interests i on i.project_id = :projectId::uuid
+       and i.consumer = 'SEGMENT'
        and i.listens and i.kind = asked.kind and i.name = asked.name
      union
-     select i.consumer_id from asking join interests i on i.project_id = $1::uuid and i.consumer = 'SEGMENT'
+     select i.consumer_id from asking join interests i on i.project_id = :projectId::uuid
+       and i.consumer = 'SEGMENT'
        and i.listens and i.kind = 'SEGMENT' and i.name = asking.id::text
    )
    ${TRACKED} and id in (select id from asking)`,
 )
 
-/** Conditions of the segments $2 of project $1. */
-export const conditionsOf: Statement<{ id: string; condition: JsonValue }> = statement(
+/** Conditions of segments. */
+export const conditionsOf = statement<
+  { projectId: string; segmentIds: string[] },
+  { id: string; condition: JsonValue }
+>(
   'conditions-of-segments',
-  'select id, condition from segments where project_id = $1::uuid and id = any($2::uuid[])',
+  'select id, condition from segments where project_id = :projectId::uuid and id = any(:segmentIds::uuid[])',
 )
 
-/** Notes that segment $2 of project $1 cannot be evaluated; $3 now. A row: that is news. It gets a pass once it can. */
-export const noteTrouble: Statement<{ id: string }> = statement(
+/** Notes that a segment cannot be evaluated. A row: that is news. It gets a pass once it can. */
+export const noteTrouble = statement<{ projectId: string; segmentId: string; now: Date }, { id: string }>(
   'note-segment-trouble',
   `with known as (
-     select id, troubled_at is null as news from segments where project_id = $1::uuid and id = $2::uuid
+     select id, troubled_at is null as news from segments where project_id = :projectId::uuid
+       and id = :segmentId::uuid
      for no key update
    ),
    noted as (
-     update segments s set troubled_at = $3::timestamptz, pass_after = null,
+     update segments s set troubled_at = :now::timestamptz, pass_after = null,
        pass_asked = case when type = 'DYNAMIC' and track_membership then greatest(pass_asked, pass + 1) else pass_asked end
-     from known where s.project_id = $1::uuid and s.id = known.id
+     from known where s.project_id = :projectId::uuid and s.id = known.id
    )
    select id from known where news`,
 )

@@ -58,7 +58,7 @@ export async function followBatch(ctx: Ctx, size: number, known: Known): Promise
 async function followFirst(ctx: Ctx, size: number, known: Known): Promise<Followed> {
   const projectId = projectIdOf(ctx)
   const followed = await withMemberships(ctx, async (tx, now) => {
-    const changes = await tx.sql(firstChanges, [projectId, size])
+    const changes = await tx.sql(firstChanges, { projectId, limit: size })
     const topics = topicsByContact(changes)
     const segments = await askedSegments(tx, topics, known, now)
     const room = Math.ceil(MAX_PAIRS / Math.max(1, segments.length))
@@ -69,7 +69,7 @@ async function followFirst(ctx: Ctx, size: number, known: Known): Promise<Follow
     const { heard } = await applyMoves(tx, moves, { revisions, now })
     const done = new Set(ids.slice(0, last))
     const gone = changes.filter(({ contactId }) => done.has(contactId)).map(({ id }) => id)
-    if (gone.length > 0) await tx.sql(removeChanges, [projectId, gone])
+    if (gone.length > 0) await tx.sql(removeChanges, { projectId, ids: gone })
     return heard || changes.length === size || gone.length < changes.length ? 'more' : 'done'
   })
   return followed ?? 'busy'
@@ -82,10 +82,10 @@ async function followFirst(ctx: Ctx, size: number, known: Known): Promise<Follow
 export async function leaveToPasses(ctx: Ctx): Promise<void> {
   const projectId = projectIdOf(ctx)
   await withMemberships(ctx, async (tx) => {
-    const changes = await tx.sql(firstChanges, [projectId, 1])
+    const changes = await tx.sql(firstChanges, { projectId, limit: 1 })
     const asking = await askingSegments(tx, topicsByContact(changes))
-    await tx.sql(askPasses, [projectId, asking.map(({ id }) => id)])
-    await tx.sql(removeChanges, [projectId, changes.map(({ id }) => id)])
+    await tx.sql(askPasses, { projectId, segmentIds: asking.map(({ id }) => id) })
+    await tx.sql(removeChanges, { projectId, ids: changes.map(({ id }) => id) })
     await askForChecks(tx)
     const contactIds = changes.map(({ contactId }) => contactId)
     tx.log.warn(
@@ -97,9 +97,8 @@ export async function leaveToPasses(ctx: Ctx): Promise<void> {
 
 function askingSegments(tx: Ctx, topics: Map<string, Topics>): Promise<TrackedRow[]> {
   const together = topicsTogether(topics.values())
-  if (!together) return tx.sql(allTracked, [projectIdOf(tx)])
-  const { events, fields, dataKeys, segments } = together
-  return tx.sql(trackedThatAsk, [projectIdOf(tx), events, fields, dataKeys, segments])
+  if (!together) return tx.sql(allTracked, { projectId: projectIdOf(tx) })
+  return tx.sql(trackedThatAsk, { projectId: projectIdOf(tx), ...together })
 }
 
 /** The segments that name what has changed. One that cannot be read is noted and left out: a pass makes up for it. */
@@ -114,7 +113,7 @@ async function askedSegments(
   const rows = await askingSegments(tx, topics)
   const keyOf = ({ id, revision }: TrackedRow) => `${id} ${revision}`
   const unread = rows.filter((row) => !known.has(keyOf(row))).map(({ id }) => id)
-  const conditions = unread.length > 0 ? await tx.sql(conditionsOf, [projectId, unread]) : []
+  const conditions = unread.length > 0 ? await tx.sql(conditionsOf, { projectId, segmentIds: unread }) : []
   const conditionOf = new Map(conditions.map(({ id, condition }) => [id, condition]))
   const segments: Tracked[] = []
   for (const row of rows) {
@@ -144,7 +143,7 @@ async function readSegment(
 
 /** Notes that a segment cannot be evaluated, and says so the first time. */
 export async function reportTrouble(tx: Ctx, segmentId: string, error: unknown, now: Date): Promise<void> {
-  const [news] = await tx.sql(noteTrouble, [projectIdOf(tx), segmentId, now])
+  const [news] = await tx.sql(noteTrouble, { projectId: projectIdOf(tx), segmentId, now })
   if (!news) return
   const advice = 'a segment cannot be evaluated; its members stay as they are; it is tried again every minute'
   tx.log.warn({ err: error, projectId: projectIdOf(tx), segmentId }, advice)

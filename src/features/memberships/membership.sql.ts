@@ -1,52 +1,67 @@
-import type { Predicate } from '../../audience/compile.sql.ts'
-import { eventCtes, heard, membershipCte, newIdAt } from '../../changes/changes.sql.ts'
+import type { Predicate, PredicateParams } from '../../audience/compile.sql.ts'
+import { eventCtes, heard, membershipCte, NEW_ID } from '../../changes/changes.sql.ts'
 import { isKept } from '../../db/kept-contacts.sql.ts'
-import { type Statement, statement, unpreparedStatement } from '../../db/sql.ts'
+import { statement, unpreparedStatement } from '../../db/sql.ts'
 
 /**
- * Takes the right to move members of the DYNAMIC segments of project $1 until the transaction ends, if nobody has it,
- * and says what time it is; $2 is the shift of the clock.
+ * Takes the right to move members of the DYNAMIC segments of the project until the transaction ends, if nobody has it,
+ * and says what time it is.
  */
-export const holdMemberships: Statement<{ held: boolean; now: Date }> = statement(
+export const holdMemberships = statement<
+  { projectId: string; clockShift: number },
+  { held: boolean; now: Date }
+>(
   'hold-memberships',
-  `select pg_try_advisory_xact_lock(hashtextextended('segment members ' || $1::uuid::text, 0)) as held,
-     (clock_timestamp() + $2::float8 * interval '1 millisecond')::timestamptz(3) as now`,
+  `select pg_try_advisory_xact_lock(hashtextextended('segment members ' || :projectId::uuid::text, 0)) as held,
+     (clock_timestamp() + :clockShift::float8 * interval '1 millisecond')::timestamptz(3) as now`,
 )
 
-/** Holds the segments $2 of project $1, so that they stay what they are for the moment that it takes to move members. */
-export const holdSegments: Statement<{ id: string; revision: number }> = statement(
+/** Holds segments, so that they stay what they are for the moment that it takes to move members. */
+export const holdSegments = statement<{ projectId: string; ids: string[] }, { id: string; revision: number }>(
   'hold-segments',
   `select id, revision from segments
-   where project_id = $1::uuid and id = any($2::uuid[]) order by id for no key update`,
+   where project_id = :projectId::uuid and id = any(:ids::uuid[]) order by id for no key update`,
 )
 
 export type Moved = { entered: number; departed: number; heard: boolean }
 
 /**
- * Moves members of segments of project $1, which are held; a move is one place of the arrays: $2 segment, $3 contact, $4
- * whether it enters, $5 whether it was there before the segment was filled. $6 whether entries and exits are recorded, $7
- * now, $8 whether the segments are lists, which filters may ask for as such. Contacts that are deleted, or being deleted,
- * are left out; nobody deletes the others before the transaction ends.
+ * Moves members of segments, which are held; a move is one place of the arrays. `initial`: it was there before the segment
+ * was filled; `records`: entries and exits are recorded; `areLists`: the segments are lists, which filters may ask for as
+ * such. Contacts that are deleted, or being deleted, are left out; nobody deletes the others before the transaction ends.
  */
-export const moveMembers: Statement<Moved> = unpreparedStatement(
+export const moveMembers = unpreparedStatement<
+  {
+    projectId: string
+    segmentIds: string[]
+    contactIds: string[]
+    entering: boolean[]
+    initial: boolean[]
+    records: boolean
+    now: Date
+    areLists: boolean
+  },
+  Moved
+>(
   `with contact as materialized (
      select id from contacts
-     where project_id = $1::uuid and id = any($3::uuid[]) and ${isKept('contacts', '$1::uuid')}
+     where project_id = :projectId::uuid and id = any(:contactIds::uuid[]) and ${isKept('contacts')}
      order by id for key share
    ),
    move as materialized (
-     select m.* from unnest($2::uuid[], $3::uuid[], $4::boolean[], $5::boolean[])
+     select m.* from unnest(:segmentIds::uuid[], :contactIds::uuid[], :entering::boolean[], :initial::boolean[])
        as m (segment_id, contact_id, enters, initial)
      join contact on contact.id = m.contact_id
    ),
    entered as (
      insert into segment_members (project_id, segment_id, contact_id, created_at)
-     select $1::uuid, segment_id, contact_id, $7::timestamptz from move where enters
+     select :projectId::uuid, segment_id, contact_id, :now::timestamptz from move where enters
      on conflict do nothing returning segment_id, contact_id
    ),
    departed as (
      delete from segment_members d using move m
-     where not m.enters and d.project_id = $1::uuid and d.segment_id = m.segment_id and d.contact_id = m.contact_id
+     where not m.enters and d.project_id = :projectId::uuid and d.segment_id = m.segment_id
+       and d.contact_id = m.contact_id
      returning d.segment_id, d.contact_id
    ),
    moved as materialized (
@@ -58,111 +73,132 @@ export const moveMembers: Statement<Moved> = unpreparedStatement(
      select moved.contact_id, 'segment.' || s.slug || case when enters then '.entry' else '.exit' end as name,
        jsonb_build_object('segmentId', s.id, 'segmentName', s.name)
          || case when enters and initial and s.computed_at is null then '{"initial": true}' else '{}' end::jsonb as data
-     from moved join segments s on s.project_id = $1::uuid and s.id = moved.segment_id where $6::boolean
+     from moved join segments s on s.project_id = :projectId::uuid and s.id = moved.segment_id
+     where :records::boolean
    ),
-   ${eventCtes(`select $1::uuid, ${newIdAt('$7')}, contact_id, name, null::uuid, data, $7::timestamptz
+   ${eventCtes(`select :projectId::uuid, ${NEW_ID}, contact_id, name, null::uuid, data, :now::timestamptz
      from recorded`)},
-   ${membershipCte('select $1::uuid as project_id, contact_id, segment_id from moved where $8::boolean', '$7')},
+   ${membershipCte(`select :projectId::uuid as project_id, contact_id, segment_id from moved
+     where :areLists::boolean`)},
    counted as (
      update segments s set member_count = member_count + change.by
      from (select segment_id, sum(case when enters then 1 else -1 end)::int as by from moved group by segment_id) change
-     where s.project_id = $1::uuid and s.id = change.segment_id and (s.type = 'STATIC' or s.track_membership)
+     where s.project_id = :projectId::uuid and s.id = change.segment_id
+       and (s.type = 'STATIC' or s.track_membership)
    )
    select (select count(*) from entered)::int as entered, (select count(*) from departed)::int as departed,
      ${heard('heard_event', 'heard_member')} as heard`,
 )
 
 /**
- * Counts the stored members of segment $2 of project $1 and keeps the number; $3 now. No row when they are not stored (any
+ * Counts the stored members of a segment and keeps the number. No row when they are not stored (any
  * more). Nobody waits for it: the number is moved by what it was wrong, unless another count was faster. Key:
  * segment_members_pkey.
  */
-export const countStored: Statement<{ count: number }> = statement(
+export const countStored = statement<{ projectId: string; segmentId: string; now: Date }, { count: number }>(
   'count-stored-members',
   `with counted as materialized (
      select member_count as was, counted_at, (
-       select count(*) from segment_members where project_id = $1::uuid and segment_id = $2::uuid)::int as members
-     from segments where project_id = $1::uuid and id = $2::uuid and (type = 'STATIC' or track_membership)
+       select count(*) from segment_members where project_id = :projectId::uuid
+         and segment_id = :segmentId::uuid)::int as members
+     from segments where project_id = :projectId::uuid and id = :segmentId::uuid
+       and (type = 'STATIC' or track_membership)
    ),
    kept as (
-     update segments s set counted_at = $3::timestamptz, member_count = s.member_count + counted.members - counted.was
-     from counted where s.project_id = $1::uuid and s.id = $2::uuid and s.counted_at is not distinct from counted.counted_at
+     update segments s set counted_at = :now::timestamptz,
+       member_count = s.member_count + counted.members - counted.was
+     from counted where s.project_id = :projectId::uuid and s.id = :segmentId::uuid
+       and s.counted_at is not distinct from counted.counted_at
      returning s.member_count
    )
    select coalesce((select member_count from kept), members) as count from counted`,
 )
 
-/** Notes that the members of segment $2 of project $1, which is deleted, are to be removed. */
-export const noteRemoval: Statement<object> = statement(
+/** Notes that the members of a segment, which is deleted, are to be removed. */
+export const noteRemoval = statement<{ projectId: string; segmentId: string }>(
   'note-segment-removal',
-  'insert into segment_removals (project_id, segment_id) values ($1::uuid, $2::uuid)',
+  'insert into segment_removals (project_id, segment_id) values (:projectId::uuid, :segmentId::uuid)',
 )
 
 /**
- * Removes $2 members of a deleted segment of project $1, and the note with the last of them. No row: there is none. They
+ * Removes members of a deleted segment of the project, and the note with the last of them. No row: there is none. They
  * are an array, not a join, so that each is looked up by its key, however many the planner expects.
  */
-export const removeMembers: Statement<{ segmentId: string }> = statement(
+export const removeMembers = statement<{ projectId: string; limit: number }, { segmentId: string }>(
   'remove-members-of-deleted',
   `with removal as (
-     select segment_id from segment_removals where project_id = $1::uuid order by segment_id limit 1
+     select segment_id from segment_removals where project_id = :projectId::uuid order by segment_id limit 1
    ),
    page as (
      select contact_id from segment_members
-     where project_id = $1::uuid and segment_id = (select segment_id from removal) order by contact_id limit $2::int
+     where project_id = :projectId::uuid and segment_id = (select segment_id from removal)
+       order by contact_id limit :limit::int
    ),
    removed as (
      delete from segment_members m
-     where m.project_id = $1::uuid and m.segment_id = (select segment_id from removal)
+     where m.project_id = :projectId::uuid and m.segment_id = (select segment_id from removal)
        and m.contact_id = any(array(select contact_id from page))
    ),
    ended as (
      delete from segment_removals r using removal
-     where r.project_id = $1::uuid and r.segment_id = removal.segment_id and (select count(*) from page) < $2::int
+     where r.project_id = :projectId::uuid and r.segment_id = removal.segment_id
+       and (select count(*) from page) < :limit::int
    )
    select segment_id as "segmentId" from removal`,
 )
 
-/** The contact at place $4 after the contact $2 of project $1, or the last one up to $3. Key: contacts_pkey. */
-export const rangeEnd: Statement<{ id: string }> = statement(
+/** The contact `offset` places behind the first one after `after`; no row beyond `until`. Key: contacts_pkey. */
+export const rangeEnd = statement<
+  { projectId: string; after: string; until: string; offset: number },
+  { id: string }
+>(
   'contact-range-end',
-  `(select id from contacts where project_id = $1::uuid and id > $2::uuid and id <= $3::uuid
-    order by id offset $4::int limit 1)`,
+  `(select id from contacts where project_id = :projectId::uuid and id > :after::uuid and id <= :until::uuid
+    order by id offset :offset::int limit 1)`,
 )
 
-/** The newest contact of project $1. */
-export const newestContact: Statement<{ id: string }> = statement(
+/** The newest contact of the project. */
+export const newestContact = statement<{ projectId: string }, { id: string }>(
   'newest-contact',
-  'select id from contacts where project_id = $1::uuid order by id desc limit 1',
+  'select id from contacts where project_id = :projectId::uuid order by id desc limit 1',
 )
 
 export type Difference = { contactId: string; enters: boolean }
 
-/** Between the contacts $3 and $4 of project $1: who has to enter or to leave segment $2, by its condition. */
-export const differences = (condition: Predicate): Statement<Difference> =>
-  unpreparedStatement(
+type Part = { projectId: string; after: string; until: string } & PredicateParams
+
+/** Between two contacts: who has to enter or to leave a segment, by its condition. */
+export const differences = (condition: Predicate) =>
+  unpreparedStatement<Part & { segmentId: string }, Difference>(
     `with matching as materialized (
        select c.id from contacts c
-       where c.project_id = $1::uuid and c.id > $3::uuid and c.id <= $4::uuid and ${condition.text}
+       where c.project_id = :projectId::uuid and c.id > :after::uuid and c.id <= :until::uuid
+         and ${condition.text}
      ),
      member as materialized (
        select contact_id as id from segment_members
-       where project_id = $1::uuid and segment_id = $2::uuid and contact_id > $3::uuid and contact_id <= $4::uuid
+       where project_id = :projectId::uuid and segment_id = :segmentId::uuid and contact_id > :after::uuid
+         and contact_id <= :until::uuid
      )
      select id as "contactId", member.id is null as enters from matching full join member using (id)
      where matching.id is null or member.id is null order by id`,
   )
 
-/** Members of segment $2 of project $1 after contact $3, $4 at most. */
-export const membersAfter: Statement<Difference> = statement(
+/** Members of a segment after a contact. */
+export const membersAfter = statement<
+  { projectId: string; segmentId: string; after: string; limit: number },
+  Difference
+>(
   'segment-members-after',
   `select contact_id as "contactId", false as enters from segment_members
-   where project_id = $1::uuid and segment_id = $2::uuid and contact_id > $3::uuid order by contact_id limit $4::int`,
+   where project_id = :projectId::uuid and segment_id = :segmentId::uuid and contact_id > :after::uuid
+     order by contact_id limit :limit::int`,
 )
 
-/** How many contacts between $2 and $3 of project $1 a condition has. */
-export const countBetween = (condition: Predicate): Statement<{ count: number }> =>
-  unpreparedStatement(
+/** How many contacts between two of them a condition has. */
+export const countBetween = (condition: Predicate) =>
+  unpreparedStatement<Part, { count: number }>(
     `select count(*)::int as count from contacts c
-     where c.project_id = $1::uuid and c.id > $2::uuid and c.id <= $3::uuid and ${condition.text}`,
+     where c.project_id = :projectId::uuid and c.id > :after::uuid and c.id <= :until::uuid
+       and ${condition.text}`,
   )

@@ -17,7 +17,7 @@ export const movementEvents = (slug: string): string[] => [`segment.${slug}.entr
 
 /** Keeps the number of stored members and returns it; null when they are not stored. */
 export async function keepStored(ctx: Ctx, id: string): Promise<number | null> {
-  const [stored] = await ctx.sql(countStored, [projectIdOf(ctx), id, ctx.now()])
+  const [stored] = await ctx.sql(countStored, { projectId: projectIdOf(ctx), segmentId: id, now: ctx.now() })
   return stored?.count ?? null
 }
 
@@ -34,8 +34,11 @@ export async function withMemberships<Result>(
   work: (tx: Ctx, now: Date) => Promise<Result>,
 ): Promise<Result | null> {
   return ctx.atomically(async (tx) => {
-    await tx.sql(limitTime, [String(STATEMENT_MS)])
-    const [turn] = await tx.sql(holdMemberships, [projectIdOf(tx), tx.services.clockShift()])
+    await tx.sql(limitTime, { milliseconds: String(STATEMENT_MS) })
+    const [turn] = await tx.sql(holdMemberships, {
+      projectId: projectIdOf(tx),
+      clockShift: tx.services.clockShift(),
+    })
     return turn?.held ? work(tx, turn.now) : null
   })
 }
@@ -54,7 +57,7 @@ export async function applyMoves(
 ): Promise<Moved> {
   if (found.length === 0) return NOBODY
   const segmentIds = [...new Set(found.map(({ segmentId }) => segmentId))]
-  const held = await tx.sql(holdSegments, [projectIdOf(tx), segmentIds])
+  const held = await tx.sql(holdSegments, { projectId: projectIdOf(tx), ids: segmentIds })
   const same = new Set(held.filter(({ id, revision }) => revisions.get(id) === revision).map(({ id }) => id))
   const moves = found.filter(({ segmentId }) => same.has(segmentId))
   return move(tx, moves, { now, records: true, isList: false })
@@ -67,9 +70,15 @@ type How = { now: Date; records: boolean; isList: boolean }
 /** Moves members of segments that are held. */
 export async function move(tx: Ctx, moves: Move[], { now, records, isList }: How): Promise<Moved> {
   if (moves.length === 0) return NOBODY
-  const [moved] = await tx.sql(moveMembers, [
-    ...[projectIdOf(tx), moves.map(({ segmentId }) => segmentId), moves.map(({ contactId }) => contactId)],
-    ...[moves.map(({ enters }) => enters), moves.map(({ initial = false }) => initial), records, now, isList],
-  ])
+  const [moved] = await tx.sql(moveMembers, {
+    projectId: projectIdOf(tx),
+    segmentIds: moves.map(({ segmentId }) => segmentId),
+    contactIds: moves.map(({ contactId }) => contactId),
+    entering: moves.map(({ enters }) => enters),
+    initial: moves.map(({ initial = false }) => initial),
+    records,
+    now,
+    areLists: isList,
+  })
   return moved ?? NOBODY
 }

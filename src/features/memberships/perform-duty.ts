@@ -52,8 +52,8 @@ async function putOff(
 ): Promise<void> {
   const projectId = projectIdOf(ctx)
   ctx.log.warn({ err: error, projectId, segmentId, task }, 'a segment takes too long; it is tried again')
-  const held = task === 'pass' ? new Date(now + REST_MS) : new Date(now)
-  await ctx.sql(task === 'pass' ? holdPass : holdCount, [projectId, segmentId, held])
+  const until = task === 'pass' ? new Date(now + REST_MS) : new Date(now)
+  await ctx.sql(task === 'pass' ? holdPass : holdCount, { projectId, segmentId, until })
 }
 
 type SegmentDuty = Exclude<Duty, { task: 'windows' }>

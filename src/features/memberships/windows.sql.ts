@@ -1,47 +1,59 @@
-import type { Predicate } from '../../audience/compile.sql.ts'
+import type { Predicate, PredicateParams } from '../../audience/compile.sql.ts'
 import { timeChanges } from '../../changes/changes.sql.ts'
 import { isKept } from '../../db/kept-contacts.sql.ts'
-import { type Statement, statement, unpreparedStatement } from '../../db/sql.ts'
+import { statement, unpreparedStatement } from '../../db/sql.ts'
 import type { JsonValue } from '../../lib/json.ts'
 
-/** Conditions of project $1 that a tracked segment is made of and that depend on time. Index: interests_listening. */
-export const timedConditions: Statement<{ condition: JsonValue }> = statement(
+/** Conditions that a tracked segment is made of and that depend on time. Index: interests_listening. */
+export const timedConditions = statement<{ projectId: string }, { condition: JsonValue }>(
   'timed-conditions',
   `select condition from segments s
-   where project_id = $1::uuid and type = 'DYNAMIC' and condition::text like '%"unit"%' and troubled_at is null
-     and exists (select from interests i where i.project_id = $1::uuid and i.consumer = 'SEGMENT'
+   where project_id = :projectId::uuid and type = 'DYNAMIC' and condition::text like '%"unit"%'
+     and troubled_at is null
+     and exists (select from interests i where i.project_id = :projectId::uuid and i.consumer = 'SEGMENT'
        and i.consumer_id = s.id and i.listens)`,
 )
 
 type Noted = { count: number }
 
 /**
- * Contacts of project $1 with an event of a name $3 between $4 and $5 (arrays). Index:
+ * Contacts with an event of a name between two times (arrays). Index:
  * events_project_id_name_created_at_contact_id_idx.
  */
-export const eventsPassed: Statement<Noted> = unpreparedStatement(
+export const eventsPassed = unpreparedStatement<
+  { projectId: string; now: Date; names: string[]; since: Date[]; before: Date[] },
+  Noted
+>(
   timeChanges(
     `select distinct e.contact_id, e.name, '{}'::text[] as keys
-     from unnest($3::text[], $4::timestamptz[], $5::timestamptz[]) as w (name, since, before)
-     join events e on e.project_id = $1::uuid and e.name = w.name and e.created_at >= w.since and e.created_at < w.before`,
+     from unnest(:names::text[], :since::timestamptz[], :before::timestamptz[]) as w (name, since, before)
+     join events e on e.project_id = :projectId::uuid and e.name = w.name and e.created_at >= w.since
+       and e.created_at < w.before`,
   ),
 )
 
-/** Contacts of project $1 made between $3 and $4 (arrays), whose ids are between $5 and $6. Key: contacts_pkey. */
-export const contactsAged: Statement<Noted> = unpreparedStatement(
+/** Contacts made between two times, whose ids are between two others (arrays). Key: contacts_pkey. */
+export const contactsAged = unpreparedStatement<
+  { projectId: string; now: Date; since: Date[]; before: Date[]; firstIds: string[]; lastIds: string[] },
+  Noted
+>(
   timeChanges(
     `select distinct c.id as contact_id, null::text as name, array['createdAt'] as keys
-     from unnest($3::timestamptz[], $4::timestamptz[], $5::uuid[], $6::uuid[]) as w (since, before, first, last)
-     join contacts c on c.project_id = $1::uuid and c.id >= w.first and c.id <= w.last
-       and c.created_at >= w.since and c.created_at < w.before and ${isKept('c', '$1::uuid')}`,
+     from unnest(:since::timestamptz[], :before::timestamptz[], :firstIds::uuid[], :lastIds::uuid[])
+       as w (since, before, first, last)
+     join contacts c on c.project_id = :projectId::uuid and c.id >= w.first and c.id <= w.last
+       and c.created_at >= w.since and c.created_at < w.before and ${isKept('c')}`,
   ),
 )
 
-/** Of the contacts of project $1 between $3 and $4 those that a condition has; $5 what of them to look at. */
-export const contactsPassed = (condition: Predicate): Statement<Noted> =>
-  unpreparedStatement(
+type PartParams = { projectId: string; now: Date; after: string; until: string; keys: string[] }
+
+/** Of the contacts between two of them those that a condition has; `keys`: what of them to look at. */
+export const contactsPassed = (condition: Predicate) =>
+  unpreparedStatement<PartParams & PredicateParams, Noted>(
     timeChanges(
-      `select c.id as contact_id, null::text as name, $5::text[] as keys from contacts c
-       where c.project_id = $1::uuid and c.id > $3::uuid and c.id <= $4::uuid and ${condition.text}`,
+      `select c.id as contact_id, null::text as name, :keys::text[] as keys from contacts c
+       where c.project_id = :projectId::uuid and c.id > :after::uuid and c.id <= :until::uuid
+         and ${condition.text}`,
     ),
   )

@@ -26,7 +26,7 @@ export async function followWindows(
 ): Promise<boolean> {
   const projectId = projectIdOf(ctx)
   const done = await withMemberships(ctx, async (tx, now) => {
-    const [check] = await tx.sql(checkOf, [projectId, tx.services.clockShift()])
+    const [check] = await tx.sql(checkOf, { projectId, clockShift: tx.services.clockShift() })
     if (!check) return true
     const { windowsAt, scanTo, scanAfter } = check
     const span = Math.max(1, Math.ceil((now.getTime() - windowsAt.getTime()) * share))
@@ -34,8 +34,11 @@ export async function followWindows(
     const boundaries = boundariesOf(await timedTrees(tx), windowsAt, to)
     const indexed = scanTo === null ? await noteIndexed(tx, boundaries, now) : 0
     const found = await noteSearched(tx, boundaries, { after: scanAfter ?? FIRST_ID, size, now })
-    const progress = found.last === null ? [to, null, null] : [windowsAt, to, found.last]
-    await tx.sql(noteWindows, [projectId, ...progress])
+    const progress =
+      found.last === null
+        ? { windowsAt: to, scanTo: null, scanAfter: null }
+        : { windowsAt, scanTo: to, scanAfter: found.last }
+    await tx.sql(noteWindows, { projectId, ...progress })
     if (indexed + found.count > 0) tx.requestWork(segmentFollowing)
     return true
   })
@@ -44,23 +47,27 @@ export async function followWindows(
 
 /** Begins to follow windows with the first segment of the project that is tracked. */
 export async function startWindows(tx: Ctx, segmentId: string): Promise<void> {
-  await tx.sql(beginWindows, [projectIdOf(tx), segmentId, tx.services.clockShift()])
+  await tx.sql(beginWindows, {
+    projectId: projectIdOf(tx),
+    segmentId,
+    clockShift: tx.services.clockShift(),
+  })
 }
 
 /** When too much has left windows at once to be found: passes over all contacts find it. False as above. */
 export async function leaveWindowsToPasses(ctx: Ctx): Promise<boolean> {
   const projectId = projectIdOf(ctx)
   const done = await withMemberships(ctx, async (tx, now) => {
-    const tracked = await tx.sql(allTracked, [projectId])
-    await tx.sql(askPasses, [projectId, tracked.map(({ id }) => id)])
-    await tx.sql(noteWindows, [projectId, now, null, null])
+    const tracked = await tx.sql(allTracked, { projectId })
+    await tx.sql(askPasses, { projectId, segmentIds: tracked.map(({ id }) => id) })
+    await tx.sql(noteWindows, { projectId, windowsAt: now, scanTo: null, scanAfter: null })
     return true
   })
   return done ?? false
 }
 
 async function timedTrees(tx: Ctx): Promise<FilterTree[]> {
-  const rows = await tx.sql(timedConditions, [projectIdOf(tx)])
+  const rows = await tx.sql(timedConditions, { projectId: projectIdOf(tx) })
   return rows.flatMap(({ condition }) => {
     try {
       return [parseTree(condition, 'condition')]
@@ -72,18 +79,18 @@ async function timedTrees(tx: Ctx): Promise<FilterTree[]> {
 }
 
 async function noteIndexed(tx: Ctx, { events, created }: Boundaries, now: Date): Promise<number> {
-  const shared = [projectIdOf(tx), now]
+  const projectId = projectIdOf(tx)
   const rows = []
   if (events.length > 0) {
     const names = events.map(({ name }) => name)
     const [since, before] = [events.map((one) => one.since), events.map((one) => one.before)]
-    rows.push(...(await tx.sql(eventsPassed, [...shared, names, since, before])))
+    rows.push(...(await tx.sql(eventsPassed, { projectId, now, names, since, before })))
   }
   if (created.length > 0) {
     const [since, before] = [created.map((one) => one.since), created.map((one) => one.before)]
-    const first = since.map((time) => earliestId(new Date(time.getTime() - ID_SLACK_MS)))
-    const last = before.map((time) => earliestId(new Date(time.getTime() + ID_SLACK_MS)))
-    rows.push(...(await tx.sql(contactsAged, [...shared, since, before, first, last])))
+    const firstIds = since.map((time) => earliestId(new Date(time.getTime() - ID_SLACK_MS)))
+    const lastIds = before.map((time) => earliestId(new Date(time.getTime() + ID_SLACK_MS)))
+    rows.push(...(await tx.sql(contactsAged, { projectId, now, since, before, firstIds, lastIds })))
   }
   return rows.reduce((sum, { count }) => sum + count, 0)
 }
@@ -98,10 +105,16 @@ async function noteSearched(
 ): Promise<{ count: number; last: string | null }> {
   if (search === null) return { count: 0, last: null }
   const projectId = projectIdOf(tx)
-  const [end] = await tx.sql(rangeEnd, [projectId, after, LAST_ID, size - 1])
+  const [end] = await tx.sql(rangeEnd, { projectId, after, until: LAST_ID, offset: size - 1 })
   const audience = { tree: search.tree, segments: new Map() }
-  const condition = compileTree(audience, { projectId, now, firstParameter: 6 })
-  const values = [projectId, now, after, end?.id ?? LAST_ID, search.keys, ...condition.values]
-  const [noted] = await tx.sql(contactsPassed(condition), values)
+  const condition = compileTree(audience, now)
+  const [noted] = await tx.sql(contactsPassed(condition), {
+    projectId,
+    now,
+    after,
+    until: end?.id ?? LAST_ID,
+    keys: search.keys,
+    ...condition.params,
+  })
   return { count: noted?.count ?? 0, last: end?.id ?? null }
 }

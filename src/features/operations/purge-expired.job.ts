@@ -33,8 +33,8 @@ export const purgeExpired: JobDefinition<Record<string, never>> = {
   options: { retryLimit: 3, retryBackoff: true, expireInSeconds: 3_000 },
   cron: '17 * * * *',
   async handle(ctx) {
-    const keysBefore = daysAgo(ctx, ctx.config.idempotencyTtlHours / 24)
-    await repeat(BATCH, async () => (await ctx.sql(purgeIdempotencyKeys, [keysBefore, BATCH])).length)
+    const before = daysAgo(ctx, ctx.config.idempotencyTtlHours / 24)
+    await repeat(BATCH, async () => (await ctx.sql(purgeIdempotencyKeys, { before, limit: BATCH })).length)
     const projects = await ctx.db.project.findMany({ select: { id: true } })
     for (const { id } of projects) await purgeProject(forProject(ctx, id))
     // Last: a store that is away must not keep the rest.
@@ -47,18 +47,23 @@ const daysAgo = (ctx: Ctx, days: number): Date => new Date(ctx.now().getTime() -
 async function purgeProject(ctx: Ctx): Promise<void> {
   const { config } = ctx
   const projectId = projectIdOf(ctx)
-  const firstKept = earliestId(daysAgo(ctx, config.emailBodyRetentionDays))
-  const firstJobKept = earliestId(daysAgo(ctx, config.contactJobRetentionDays))
-  for (const [purge, before, ...more] of [
-    [purgeContents, firstKept],
-    [purgeDeadMail, firstKept],
-    [purgeAttachments, firstKept],
-    [purgeContactJobs, firstJobKept, MAX_JOBS],
-    // A day more than statistics look at, for processes whose clocks differ.
-    [purgeEventCounts, daysAgo(ctx, config.eventCountRetentionDays + 1)],
-    [purgeFieldDeletions, daysAgo(ctx, 1)],
-  ] as const) {
-    await repeat(BATCH, async () => (await ctx.sql(purge, [before, BATCH, projectId, ...more])).length)
+  const mail = { projectId, firstKept: earliestId(daysAgo(ctx, config.emailBodyRetentionDays)), limit: BATCH }
+  const jobs = {
+    ...mail,
+    firstKept: earliestId(daysAgo(ctx, config.contactJobRetentionDays)),
+    kept: MAX_JOBS,
+  }
+  // A day more than statistics look at, for processes whose clocks differ.
+  const counts = { projectId, before: daysAgo(ctx, config.eventCountRetentionDays + 1), limit: BATCH }
+  for (const purge of [
+    () => ctx.sql(purgeContents, mail),
+    () => ctx.sql(purgeDeadMail, mail),
+    () => ctx.sql(purgeAttachments, mail),
+    () => ctx.sql(purgeContactJobs, jobs),
+    () => ctx.sql(purgeEventCounts, counts),
+    () => ctx.sql(purgeFieldDeletions, { ...counts, before: daysAgo(ctx, 1) }),
+  ]) {
+    await repeat(BATCH, async () => (await purge()).length)
   }
   await forgetEventNames(ctx, daysAgo(ctx, 2))
   await forgetUnusedFields(ctx, daysAgo(ctx, config.unusedFieldRetentionDays))

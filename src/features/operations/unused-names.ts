@@ -18,8 +18,8 @@ const FIELDS = 500
  * for minutes that a name is on record, and notes once a day that it has looked for it: two days are enough.
  */
 export async function forgetEventNames(ctx: Ctx, before: Date): Promise<void> {
-  const values = [projectIdOf(ctx), before, BATCH]
-  while ((await ctx.sql(forgetUnusedEventNames, values)).length === BATCH);
+  const params = { projectId: projectIdOf(ctx), before, limit: BATCH }
+  while ((await ctx.sql(forgetUnusedEventNames, params)).length === BATCH);
 }
 
 /**
@@ -29,17 +29,17 @@ export async function forgetEventNames(ctx: Ctx, before: Date): Promise<void> {
  */
 export async function forgetUnusedFields(ctx: Ctx, before: Date): Promise<void> {
   const projectId = projectIdOf(ctx)
-  const rows = await ctx.sql(fieldsNotSeen, [projectId, before, FIELDS])
+  const rows = await ctx.sql(fieldsNotSeen, { projectId, before, limit: FIELDS })
   let names = rows.map(({ name }) => name)
   let after = earliestId(new Date(0))
   while (names.length > 0) {
-    const [page] = await ctx.sql(fieldsOfContacts, [projectId, after, BATCH, names])
+    const [page] = await ctx.sql(fieldsOfContacts, { projectId, after, limit: BATCH, names })
     if (!page) break
     after = page.last
     if (page.names.length === 0) continue
-    await ctx.sql(noteFieldsSeen, [projectId, page.names, ctx.now()])
+    await ctx.sql(noteFieldsSeen, { projectId, names: page.names, now: ctx.now() })
     const found = new Set(page.names)
     names = names.filter((name) => !found.has(name))
   }
-  if (names.length > 0) await ctx.sql(forgetFields, [projectId, names, before])
+  if (names.length > 0) await ctx.sql(forgetFields, { projectId, names, before })
 }

@@ -1,6 +1,6 @@
 import { SYSTEM } from '../../access.ts'
 import { actingFor, createCtx, type Services } from '../../ctx.ts'
-import { statement } from '../../db/sql.ts'
+import { type None, statement } from '../../db/sql.ts'
 import { addDomain } from '../domains/domains.ts'
 import { createProject, type ProjectKeys } from './projects.ts'
 
@@ -10,12 +10,12 @@ export type Demo = { keys: ProjectKeys; domain: string }
 const DEMO_DOMAIN = 'example.com'
 
 /** Any number; two processes that start at once must not both make the demo project. */
-const lockDemo = statement<object>('lock-demo', 'select pg_advisory_xact_lock(1836544618)::text')
+const lockDemo = statement<None>('lock-demo', 'select pg_advisory_xact_lock(1836544618)::text')
 
 /** Makes a first project in an empty database, so that a newcomer can send at once; null when there is one. */
 export async function createDemo(services: Services): Promise<Demo | null> {
   return createCtx(services, SYSTEM, 'demo').atomically(async (ctx) => {
-    await ctx.sql(lockDemo)
+    await ctx.sql(lockDemo, {})
     if ((await ctx.db.project.count()) > 0) return null
     const { id, public: publicKey, secret } = await createProject(ctx, { name: 'Demo' })
     await addDomain(actingFor(ctx, id), { domain: DEMO_DOMAIN })

@@ -1,5 +1,6 @@
-import type { Predicate } from '../../audience/compile.sql.ts'
-import { analyticStatement, type Statement } from '../../db/sql.ts'
+import type { Predicate, PredicateParams } from '../../audience/compile.sql.ts'
+import { analyticStatement } from '../../db/sql.ts'
+import type { MessageType } from '../../generated/prisma/enums.ts'
 import { mayReceiveSql } from '../../messages/may-receive.sql.ts'
 
 export type AudienceCount = {
@@ -10,19 +11,19 @@ export type AudienceCount = {
 }
 
 const RECEIVES = mayReceiveSql({
-  type: '$2::message_type',
+  type: ':type::message_type',
   subscribed: 'c.subscribed',
   suppressed: '(s.email is not null)',
 })
 
-/** Of the contacts of project $1 that a condition has: how many would get mail of the type $2. */
-export const audienceCount = (condition: Predicate): Statement<AudienceCount> =>
-  analyticStatement(
+/** Of the contacts that a condition has: how many would get mail of a type. */
+export const audienceCount = (condition: Predicate) =>
+  analyticStatement<{ projectId: string; type: MessageType } & PredicateParams, AudienceCount>(
     `select count(*)::int as matching,
        (count(*) filter (where not c.subscribed))::int as unsubscribed,
        (count(*) filter (where s.email is not null))::int as suppressed,
        (count(*) filter (where ${RECEIVES}))::int as receiving
      from contacts c
      left join suppressions s on s.project_id = c.project_id and s.email = c.email
-     where c.project_id = $1::uuid and ${condition.text}`,
+     where c.project_id = :projectId::uuid and ${condition.text}`,
   )

@@ -50,13 +50,9 @@ export async function previewAudience(
       ? parseTree(condition, 'condition')
       : null
   const audience = tree && (await loadAudience(ctx, tree, segmentId ? 'segmentId' : 'condition'))
-  const projectId = projectIdOf(ctx)
-  const predicate = audience
-    ? compileTree(audience, { projectId, now: ctx.now(), firstParameter: 3 })
-    : { text: 'true', values: [] }
-  const values = [projectId, type, ...predicate.values]
+  const predicate = audience ? compileTree(audience, ctx.now()) : { text: 'true', params: {} }
   const [[count], sample] = await Promise.all([
-    ctx.sql(audienceCount(predicate), values),
+    ctx.sql(audienceCount(predicate), { projectId: projectIdOf(ctx), type, ...predicate.params }),
     contactRange(ctx, audience ? [audienceCondition(ctx, audience)] : [], { skip: 0, take: SAMPLE }),
   ])
   if (!count) throw new Error('a count has one row')

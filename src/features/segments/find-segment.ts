@@ -11,7 +11,7 @@ export const segmentNotFound = () => notFound('The segment', 'SEGMENT_NOT_FOUND'
 export async function listSegments(ctx: Ctx): Promise<Segment[]> {
   const projectId = projectIdOf(ctx)
   return readLarge(ctx, {
-    records: await ctx.sql(segmentSizes, [projectId]),
+    records: await ctx.sql(segmentSizes, { projectId }),
     read: (ids) => ctx.db.segment.findMany({ where: { projectId, id: { in: ids } } }),
   })
 }
@@ -27,7 +27,7 @@ export async function getSegment(ctx: Ctx, id: string): Promise<Segment> {
 /** The segment as it is now, which nobody else changes until the transaction ends. */
 export async function lockedSegment(tx: Ctx, id: string): Promise<Segment> {
   if (!isId(id)) throw notFound('The segment')
-  const [locked] = await tx.sql(lockSegment, [projectIdOf(tx), id])
+  const [locked] = await tx.sql(lockSegment, { projectId: projectIdOf(tx), id })
   if (!locked) throw segmentNotFound()
   // A statement of its own: it sees what was committed while that one waited.
   return getSegment(tx, id)

@@ -58,7 +58,7 @@ export async function addSegmentMembers(
   const addresses = [...new Set(given)]
   return ctx.atomically(async (tx) => {
     const segment = await lockedList(tx, id)
-    const found = () => tx.sql(contactsByEmail, [projectIdOf(tx), addresses])
+    const found = () => tx.sql(contactsByEmail, { projectId: projectIdOf(tx), emails: addresses })
     const missing = missingFrom(addresses, await found())
     const made = createMissing ? await ensureContacts(tx, missing, subscribed) : []
     // Asked again: a contact that a concurrent request makes at this moment is not among those that are made here.
@@ -79,7 +79,7 @@ export async function removeSegmentMembers(
   const addresses = [...new Set(given)]
   return ctx.atomically(async (tx) => {
     const segment = await lockedList(tx, id)
-    const known = await tx.sql(contactsByEmail, [projectIdOf(tx), addresses])
+    const known = await tx.sql(contactsByEmail, { projectId: projectIdOf(tx), emails: addresses })
     const ids = known.map((contact) => contact.id)
     const { departed } = await moveOnList(tx, segment, ids, false)
     return { removed: departed, notFound: missingFrom(addresses, known) }
@@ -106,10 +106,8 @@ export async function listSegmentMembers(
   })
 }
 
-const onList =
-  ({ id }: Segment) =>
-  (first: number) => ({
-    text: `exists (select from segment_members m
-    where m.project_id = c.project_id and m.segment_id = $${first}::uuid and m.contact_id = c.id)`,
-    values: [id],
-  })
+const onList = ({ id }: Segment) => ({
+  text: `exists (select from segment_members m
+    where m.project_id = c.project_id and m.segment_id = :segmentId::uuid and m.contact_id = c.id)`,
+  params: { segmentId: id },
+})

@@ -1,56 +1,60 @@
-import { type Statement, statement } from '../../db/sql.ts'
+import { statement } from '../../db/sql.ts'
 
-/** How large the segments of project $1 are, the newest first: their conditions, and something for the rest. */
-export const segmentSizes: Statement<{ id: string; bytes: number }> = statement(
+/** How large the segments are, the newest first: their conditions, and something for the rest. */
+export const segmentSizes = statement<{ projectId: string }, { id: string; bytes: number }>(
   'segment-sizes',
   `select id, coalesce(octet_length(condition::text), 0) + 1000 as bytes from segments
-   where project_id = $1::uuid order by id desc`,
+   where project_id = :projectId::uuid order by id desc`,
 )
 
-/** Locks segment $2 of project $1: whoever changes it, or a list's members, waits for the others. */
-export const lockSegment: Statement<{ id: string }> = statement(
+/** Locks a segment: whoever changes it, or a list's members, waits for the others. */
+export const lockSegment = statement<{ projectId: string; id: string }, { id: string }>(
   'lock-segment',
-  'select id from segments where project_id = $1::uuid and id = $2::uuid for update',
+  'select id from segments where project_id = :projectId::uuid and id = :id::uuid for update',
 )
 
-/** Which of the addresses $2 are those of contacts of project $1. Index: contacts_project_id_email_key. */
-export const contactsByEmail: Statement<{ id: string; email: string }> = statement(
+/** Which of the addresses are those of contacts. Index: contacts_project_id_email_key. */
+export const contactsByEmail = statement<
+  { projectId: string; emails: string[] },
+  { id: string; email: string }
+>(
   'contacts-by-email',
-  'select id, email from contacts where project_id = $1::uuid and email = any($2::text[])',
+  'select id, email from contacts where project_id = :projectId::uuid and email = any(:emails::text[])',
 )
 
 /**
- * Locks segment $2 of project $1 and those that ask for it, directly or through others, in the order in which all lock
+ * Locks a segment and those that ask for it, directly or through others, in the order in which all lock
  * them. Index: interests_project_id_kind_name_idx.
  */
-export const lockWithDependents: Statement<{ id: string }> = statement(
+export const lockWithDependents = statement<{ projectId: string; id: string }, { id: string }>(
   'lock-segment-with-dependents',
   `with recursive dependent (id) as (
-     select $2::uuid
+     select :id::uuid
      union
-     select i.consumer_id from dependent d join interests i on i.project_id = $1::uuid and i.kind = 'SEGMENT'
+     select i.consumer_id from dependent d join interests i on i.project_id = :projectId::uuid
+       and i.kind = 'SEGMENT'
        and i.name = d.id::text and i.consumer = 'SEGMENT'
    )
-   select s.id from segments s where s.project_id = $1::uuid and s.id in (select id from dependent)
+   select s.id from segments s where s.project_id = :projectId::uuid and s.id in (select id from dependent)
    order by s.id for no key update`,
 )
 
 const LISTENS_NOW = `listening_xid = pg_current_xact_id()::text::bigint,
-  listening_at = now() + $3::float8 * interval '1 millisecond'`
+  listening_at = now() + :clockShift::float8 * interval '1 millisecond'`
 
-/** Notes that segment $2 of project $1 listens from the commit of this transaction on; $3 shift of the clock. */
-export const noteListening: Statement<object> = statement(
+/** Notes that a segment listens from the commit of this transaction on. */
+export const noteListening = statement<{ projectId: string; id: string; clockShift: number }>(
   'note-segment-listening',
-  `update segments set ${LISTENS_NOW} where project_id = $1::uuid and id = $2::uuid`,
+  `update segments set ${LISTENS_NOW} where project_id = :projectId::uuid and id = :id::uuid`,
 )
 
 /**
- * Has the segments $2 of project $1, which are locked, be looked at anew; $3 shift of the clock. They hear of nothing else that a segment that
- * they name has another condition. A pass that somebody waits for stays asked for.
+ * Has segments, which are locked, be looked at anew. They hear of nothing else that a segment that they name has
+ * another condition. A pass that somebody waits for stays asked for.
  */
-export const reviseSegments: Statement<object> = statement(
+export const reviseSegments = statement<{ projectId: string; ids: string[]; clockShift: number }>(
   'revise-segments',
   `update segments set revision = revision + 1, pass_after = null, pass_asked = greatest(pass_asked, pass + 1),
      troubled_at = null, ${LISTENS_NOW}
-   where project_id = $1::uuid and id = any($2::uuid[])`,
+   where project_id = :projectId::uuid and id = any(:ids::uuid[])`,
 )

@@ -115,7 +115,7 @@ export async function createSegment(
     await keepCondition(tx, created.id, tree)
     if (trackMembership) {
       await recordEventNamesWithin(tx, movementEvents(created.slug), 'trackMembership')
-      await tx.sql(noteListening, [projectId, created.id, tx.services.clockShift()])
+      await tx.sql(noteListening, { projectId, id: created.id, clockShift: tx.services.clockShift() })
       await startWindows(tx, created.id)
     }
     return created
@@ -152,7 +152,7 @@ export async function updateSegment(
   if (!isId(id)) throw notFound('The segment')
   const { segment, isOutdated } = await ctx.atomically(async (tx) => {
     await lockInterests(tx)
-    const locked = await tx.sql(lockWithDependents, [projectId, id])
+    const locked = await tx.sql(lockWithDependents, { projectId, id })
     const known = await getSegment(tx, id)
     const isDynamic = known.type === 'DYNAMIC'
     const changed = isDynamic && condition !== undefined
@@ -174,7 +174,7 @@ export async function updateSegment(
     const isOutdated = changed || switched
     const revised = locked.filter((one) => changed || one.id === known.id).map((one) => one.id)
     if (isOutdated) {
-      await tx.sql(reviseSegments, [projectId, revised, tx.services.clockShift()])
+      await tx.sql(reviseSegments, { projectId, ids: revised, clockShift: tx.services.clockShift() })
       await keepCondition(tx, known.id, tree ?? parseTree(known.condition, 'condition'))
     }
     if (switched && trackMembership) {

@@ -1,8 +1,8 @@
-import { type Statement, statement } from '../../db/sql.ts'
+import { statement } from '../../db/sql.ts'
 
-/** How large the templates $2 of project $1 are, in their order: their text, and something for the rest. */
-export const templateSizes: Statement<{ id: string; bytes: number }> = statement(
+/** How large templates are, in the order of their ids: their text, and something for the rest. */
+export const templateSizes = statement<{ projectId: string; ids: string[] }, { id: string; bytes: number }>(
   'template-sizes',
   `select id, octet_length(body) + octet_length(subject) + 1000 as bytes from templates
-   where project_id = $1::uuid and id = any($2::uuid[]) order by array_position($2::uuid[], id)`,
+   where project_id = :projectId::uuid and id = any(:ids::uuid[]) order by array_position(:ids::uuid[], id)`,
 )

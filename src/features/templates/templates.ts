@@ -76,7 +76,7 @@ export async function listTemplates(ctx: Ctx, query: TemplateQuery): Promise<Off
     find: async (range) => {
       const orderBy = [{ [field]: direction }, { id: direction }]
       const page = await ctx.db.template.findMany({ ...range, where, orderBy, select: { id: true } })
-      const sizes = await ctx.sql(templateSizes, [projectId, page.map(({ id }) => id)])
+      const sizes = await ctx.sql(templateSizes, { projectId, ids: page.map(({ id }) => id) })
       const read = (ids: string[]) => ctx.db.template.findMany({ where: { projectId, id: { in: ids } } })
       return readLarge(ctx, { records: sizes, read })
     },

@@ -9,11 +9,12 @@ import type { JsonObject } from '../../../src/lib/json.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 
-/** $1 project, $2 id, $3 address, $4 data to set, $5 data to unset, $6 now. */
-const upsert = statement<{ id: string }>(
+type Upsert = { projectId: string; id: string; email: string; set: string; unset: string[]; now: Date }
+
+const upsert = statement<Upsert, { id: string }>(
   'upsert-for-test',
-  `with person as (select $1::uuid as project_id, $2::uuid as id, $3::text as email),
-   ${upsertContactCtes({ subscribed: 'null', defaultSubscribed: 'true', set: '$4', unset: '$5', now: '$6' })}
+  `with person as (select :projectId::uuid as project_id, :id::uuid as id, :email::text as email),
+   ${upsertContactCtes({ subscribed: 'null', defaultSubscribed: 'true', set: ':set', unset: ':unset' })}
    select id from contact`,
 )
 
@@ -24,8 +25,14 @@ async function applied(
   input: JsonObject,
 ): Promise<JsonObject> {
   const { set, unset } = readData(input)
-  const now = new Date()
-  await ctx(project.id).sql(upsert, [project.id, randomUUID(), email, JSON.stringify(set), unset, now])
+  await ctx(project.id).sql(upsert, {
+    projectId: project.id,
+    id: randomUUID(),
+    email,
+    set: JSON.stringify(set),
+    unset,
+    now: new Date(),
+  })
   const [row] = await sql<{ data: JsonObject }>('select data from contacts where email = $1', [email])
   if (!row) throw new Error('the contact is not there')
   return row.data

@@ -197,9 +197,9 @@ scenario('Following a job over server-sent events', start, (test) => {
     const { sql } = database
     let looks = 0
     // The key is asked for at every look.
-    database.sql = (query, values) => {
+    database.sql = (query, params) => {
       looks += 1
-      return sql(query, values)
+      return sql(query, params)
     }
     try {
       const stream = await follow(service, service.project.secret, await newJob(service))

@@ -29,9 +29,9 @@ async function statementsOf(service: Service, work: () => Promise<unknown>): Pro
   const { database } = service.app.services
   const { sql } = database
   let statements = 0
-  database.sql = (query, values) => {
+  database.sql = (query, params) => {
     statements += 1
-    return sql(query, values)
+    return sql(query, params)
   }
   try {
     await work()
