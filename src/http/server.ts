@@ -164,7 +164,7 @@ function answerError(
       requestId: exchange.requestId,
     }
     const page = errorPage(failure, `${options.basePath ?? ''}/`)
-    return replyHtml(exchange, statusCode, page, extras.headers)
+    return void replyHtml(exchange, statusCode, page, extras.headers)
   }
   const special = route?.errorBody?.(error, exchange)
   const { status, body } = special ?? envelopeOf(error, exchange, options.now())

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { delivered, send } from '../features/emails/send-support.ts'
 import { IMAGES } from '../support/images.ts'
 import { scenario } from '../support/scenario.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Service, startService, until } from '../support/service.ts'
 import { assertSound, assertTabOrder, startBrowser, type Visit, visit } from './browser.ts'
 
 type Shared = {
@@ -56,6 +56,10 @@ async function startMailing() {
   assert.is(answer.status, 200, answer.text)
   const id = answer.body.data.emails[0].email
   const { message } = await delivered(service, id)
+  await until('both are listed', async () => {
+    const { body } = await service.call('GET', '/mailbox/messages')
+    return body.data.length === 2
+  })
   const unsubscribe = /\/unsubscribe\/[\w-]+/.exec(message.html ?? '')?.[0] ?? ''
   return { service, mail: { id, unsubscribe } }
 }

@@ -3,8 +3,8 @@ import { messageDocument } from '../../../src/pages/mailbox-page.ts'
 import { IMAGES } from '../../support/images.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
-import { startService } from '../../support/service.ts'
-import { delivered, send } from './send-support.ts'
+import { type Service, startService, until } from '../../support/service.ts'
+import { send } from './send-support.ts'
 
 const MESSAGE = {
   id: '1',
@@ -20,6 +20,17 @@ const documentOf = (html: string) =>
       { filename: 'b', contentType: 'image/png', size: 1, contentId: 'sign@x' },
     ],
   })
+
+/** Sends a message and waits until the mailbox lists it; returns its id. */
+async function kept(service: Service, fields: Record<string, unknown>): Promise<string> {
+  const { body, text } = await send(service, fields)
+  assert.ok(body.success, text)
+  const id: string = body.data.emails[0].email
+  return until(`${id} is listed`, async () => {
+    const { body } = await service.call('GET', '/mailbox/messages')
+    return body.data.some((message: { id: string }) => message.id === id) && id
+  })
+}
 
 scenario('The routes of the mailbox', startService, (test) => {
   test('a message is a document whose links open in a new tab, with its own images', () => {
@@ -43,9 +54,7 @@ scenario('The routes of the mailbox', startService, (test) => {
   })
 
   test('a document of a message has no rights, and loads from elsewhere only when it is told to', async (service) => {
-    const { body } = await send(service, { body: '<img src="https://elsewhere.example/x.png">' })
-    const [{ email }] = body.data.emails
-    await delivered(service, email)
+    const email = await kept(service, { body: '<img src="https://elsewhere.example/x.png">' })
     const at = `/mailbox/messages/${email}/html`
     const policyOf = async (path: string) =>
       (await service.call('GET', path)).headers.get('content-security-policy') ?? ''
@@ -68,10 +77,7 @@ scenario('The routes of the mailbox', startService, (test) => {
   test('attachments are downloaded, as what they are said to be and never shown', async (service) => {
     const file = { filename: "ä';.png", content: IMAGES.png.toString('base64'), contentType: 'image/png' }
     const odd = { filename: 'x.html', content: 'PGI+', contentType: 'text/html; charset=utf-8' }
-    const { body, text } = await send(service, { attachments: [file, odd] })
-    assert.ok(body.success, text)
-    const [{ email }] = body.data.emails
-    await delivered(service, email)
+    const email = await kept(service, { attachments: [file, odd] })
     const attachment = (index: string) =>
       service.call('GET', `/mailbox/messages/${email}/attachments/${index}`)
     const { status, headers } = await attachment('0')
@@ -89,12 +95,7 @@ scenario('The routes of the mailbox', startService, (test) => {
   })
 
   test('mail is searched for in subject, addresses and text', async (service) => {
-    const { body } = await send(service, {
-      to: 'x@search.example',
-      subject: 'Überraschung',
-      body: '<p>Parcel</p>',
-    })
-    await delivered(service, body.data.emails[0].email)
+    await kept(service, { to: 'x@search.example', subject: 'Überraschung', body: '<p>Parcel</p>' })
     const found = async (search: string) => {
       const { body } = await service.call('GET', `/mailbox/messages?search=${encodeURIComponent(search)}`)
       return body.data.length
@@ -106,14 +107,12 @@ scenario('The routes of the mailbox', startService, (test) => {
 
   test('what is in a message is text on the page, never markup', async (service) => {
     const hostile = `"'><script>alert(1)</script>`
-    const { body } = await send(service, {
+    const email = await kept(service, {
       to: { name: hostile, email: 'hostile@example.org' },
       subject: hostile,
       headers: { 'X-Odd': hostile },
       attachments: [{ filename: '<script>.txt', content: 'PGI+', contentType: 'text/plain' }],
     })
-    const [{ email }] = body.data.emails
-    await delivered(service, email)
     for (const query of ['', ...['html', 'text', 'headers', 'source'].map((view) => `&view=${view}`)]) {
       const { text } = await service.call(
         'GET',
