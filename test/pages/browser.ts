@@ -39,7 +39,11 @@ export async function visit(browser: Browser, url: string, status = 200): Promis
     const isOurs = request.url().startsWith(`${origin}/`) || /^(data|blob):/.test(request.url())
     if (!isOurs) complaints.push(`asks for ${request.url()}`)
   })
-  page.on('requestfailed', (request) => complaints.push(`${request.url()} failed`))
+  page.on('requestfailed', (request) => {
+    // Whoever leaves a page aborts what it still asks for.
+    const reason = request.failure()?.errorText
+    if (reason !== 'net::ERR_ABORTED') complaints.push(`${request.url()}: ${reason}`)
+  })
   const answer = await page.goto(url, { waitUntil: 'load' })
   assert.is(answer?.status(), status, url)
   return { page, complaints, close: () => context.close() }
