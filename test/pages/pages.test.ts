@@ -30,30 +30,27 @@ const RULES_OF_GRAPHIQL = {
   'nested-interactive': 'its tabs hold the buttons that close them',
 }
 
+const INLINE = { disposition: 'inline', contentId: 'sign' }
+
 const base64 = (content: Buffer | string) => Buffer.from(content).toString('base64')
 
 async function startMailing() {
   const service = await startService()
-  const [answer] = await Promise.all([
-    send(service, {
-      to: { name: 'Ada', email: 'ada@example.org' },
-      from: { name: 'Acme Shop', email: `shop@${service.project.domain}` },
-      subject: 'Your order of ink and paper has been sent to you today, in two parcels',
-      subscribed: true,
-      body: BODY.replaceAll('HERE', service.url),
-      headers: { 'X-Order': '1042' },
-      attachments: [
-        ...[{ filename: 'sign.png', content: base64(IMAGES.png), contentType: 'image/png' }].map((file) => ({
-          ...file,
-          disposition: 'inline',
-          contentId: 'sign',
-        })),
-        { filename: 'Rechnung März.pdf', content: base64('%PDF-1.7 ink'), contentType: 'application/pdf' },
-      ],
-    }),
-    send(service, { to: 'grace@example.org', subject: 'Welcome', body: SCRIPT }),
-  ])
+  const answer = await send(service, {
+    to: { name: 'Ada', email: 'ada@example.org' },
+    from: { name: 'Acme Shop', email: `shop@${service.project.domain}` },
+    subject: 'Your order of ink and paper has been sent to you today, in two parcels',
+    subscribed: true,
+    body: BODY.replaceAll('HERE', service.url),
+    headers: { 'X-Order': '1042' },
+    attachments: [
+      { filename: 'sign.png', content: base64(IMAGES.png), contentType: 'image/png', ...INLINE },
+      { filename: 'Rechnung März.pdf', content: base64('%PDF-1.7 ink'), contentType: 'application/pdf' },
+    ],
+  })
   assert.is(answer.status, 200, answer.text)
+  // The newest is listed first.
+  await send(service, { to: 'grace@example.org', subject: 'Welcome', body: SCRIPT })
   const id = answer.body.data.emails[0].email
   const { message } = await delivered(service, id)
   await until('both are listed', async () => {
