@@ -29,7 +29,7 @@ export function subscriptionPage({ sender, email, subscribed, action, top }: Sub
 <p class="quiet">${
       subscribed
         ? 'Messages about something that you have asked for, such as a receipt or a new password, do not depend on this.'
-        : 'Did you press it by mistake? Nothing is lost.'
+        : 'Was this a mistake? You can take it back here.'
     }</p>
 <form method="post" action="${escapeHtml(action)}">
 <button${subscribed ? ' class="primary"' : ''}>${subscribed ? 'Unsubscribe' : 'Subscribe again'}</button>
