@@ -1,6 +1,7 @@
 import { subscriptionRoutes } from './features/contacts/subscription.http.ts'
 import { mailboxRoutes } from './features/emails/mailbox.http.ts'
 import { healthRoutes } from './features/operations/health.http.ts'
+import { homeRoutes } from './features/operations/home.http.ts'
 import { uploadRoutes } from './features/uploads/uploads.http.ts'
 import type { HttpParts } from './http/http-parts.ts'
 import type { ServerRoute } from './http/server.ts'
@@ -8,6 +9,7 @@ import type { ServerRoute } from './http/server.ts'
 /** Every route that is not an operation of the schema. */
 export const httpRoutes = (parts: HttpParts): ServerRoute[] => [
   ...healthRoutes(parts),
+  ...homeRoutes(parts),
   ...mailboxRoutes(parts),
   ...subscriptionRoutes(parts),
   ...uploadRoutes(parts),

@@ -20,6 +20,7 @@ type Role =
   | 'audience'
   | 'changes'
   | 'messages'
+  | 'pages'
   | 'http'
   | 'graphql'
   | 'rest'
@@ -62,9 +63,10 @@ const MAY_IMPORT: Record<Role, Role[]> = {
   audience: ['kernel', 'db', 'rules'],
   changes: ['kernel', 'db', 'queue definition'],
   messages: [],
-  http: ['kernel'],
+  pages: [],
+  http: ['kernel', 'pages'],
   graphql: ['kernel', 'http', 'generated'],
-  rest: ['kernel', 'http', 'graphql'],
+  rest: ['kernel', 'http', 'graphql', 'pages'],
   'feature sql': ['db', 'kernel', 'changes', 'messages'],
   'feature service': [
     'kernel',
@@ -78,7 +80,7 @@ const MAY_IMPORT: Record<Role, Role[]> = {
   ],
   'feature graphql': ['graphql', 'feature service', 'rules'],
   'feature job': ['changes', 'queue definition', 'kernel', 'feature service', 'feature sql', 'rules'],
-  'feature http': ['http', 'kernel', 'feature service', 'rules'],
+  'feature http': ['http', 'kernel', 'feature service', 'rules', 'pages'],
   lists: ['graphql', 'queue definition', 'feature graphql', 'feature job', 'feature http'],
   'services.ts': ['kernel', 'db', 'queue', 'templating', 'lists'],
   app: [

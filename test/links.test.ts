@@ -24,8 +24,10 @@ const MAKERS = [
   'src/features/configuration/configuration.ts',
   'src/features/contacts/subscription-links.ts',
   'src/features/contacts/subscription.http.ts',
+  'src/features/operations/home.http.ts',
   'src/features/uploads/local-store.ts',
   'src/lib/ehlo-name.ts',
+  'src/pages/home-page.ts',
   'src/rest/openapi.http.ts',
 ]
 
@@ -33,7 +35,8 @@ const MAKERS = [
 async function assertLeadsHere({ call }: Service, link: string): Promise<void> {
   assert.ok(link.startsWith(`${ADDRESS}/`), link)
   for (const path of [new URL(link).pathname, link.slice(ADDRESS.length)]) {
-    assert.is((await call('GET', path)).status, 200, path)
+    // What a browser asks for: the editor of GraphQL is shown to nobody else.
+    assert.is((await call('GET', path, { headers: { accept: 'text/html' } })).status, 200, path)
   }
 }
 
@@ -48,11 +51,14 @@ async function pageAt({ url }: Service, path: string, host = 'evil.example'): Pr
   return body
 }
 
-/** Where the links and forms of a page at the public address lead. */
+/** Where the links and forms of a page at the public address lead, and where it loads from. */
 function targetsOf(html: string, path: string): string[] {
-  const targets = [...html.matchAll(/(?:href|action)="([^"#]+)"/g)].map(([, target = '']) => target)
+  const targets = [...html.matchAll(/(?:href|action|src)="([^"#]+)"/g)].map(([, target = '']) => target)
   return targets.map((target) => new URL(target, `${ADDRESS}${path}`).href)
 }
+
+/** What every page loads. */
+const LOADED = [`${ADDRESS}/favicon.svg`, `${ADDRESS}/assets/house.css`]
 
 const LINKS = '{{unsubscribeUrl}} {{subscribeUrl}} {{manageUrl}}'
 
@@ -126,11 +132,22 @@ scenario('Links', start, (test) => {
     const [unsubscribe = '', subscribe = '', manage = ''] = message.html?.trim().split(/\s+/) ?? []
     for (const link of [unsubscribe, subscribe, manage]) {
       const path = link.slice(ADDRESS.length)
-      assert.equal(targetsOf(await pageAt(service, path), path), [unsubscribe])
+      assert.equal(targetsOf(await pageAt(service, path), path), [...LOADED, unsubscribe])
     }
     assert.is((await service.call('POST', new URL(unsubscribe).pathname)).status, 200)
     const path = manage.slice(ADDRESS.length)
-    assert.equal(targetsOf(await pageAt(service, path), path), [subscribe])
+    assert.equal(targetsOf(await pageAt(service, path), path), [...LOADED, subscribe])
+    for (const link of LOADED) await assertLeadsHere(service, link)
+  })
+
+  test('of a page at the top, and of a page for what is not there, stay at the public address', async (service) => {
+    const home = targetsOf(await pageAt(service, '/'), '/')
+    assert.ok(home.length > 5)
+    for (const link of home) await assertLeadsHere(service, link)
+    const headers = { accept: 'text/html' }
+    const { status, text } = await service.call('GET', '/unsubscribe/x/y', { headers })
+    assert.is(status, 404)
+    assert.equal(targetsOf(text, '/unsubscribe/x/y'), LOADED)
   })
 
   test('on the page of the mailbox stay below it', async (service) => {

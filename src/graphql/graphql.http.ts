@@ -50,9 +50,14 @@ async function handleGraphQL(
   if (answer.status === 406) throw notAcceptable()
   bytes.takeReadyAnswer(Number(answer.headers.get('content-length') ?? 0))
   const headers = Object.fromEntries(answer.headers)
+  if (headers['content-type']?.startsWith('text/html')) headers['content-security-policy'] = EDITOR_POLICY
   if (answer.body) await replyInParts(exchange, answer.status, headers, Readable.from(answer.body))
   else reply(exchange, answer.status, headers, null)
 }
+
+/** The editor is one document with its scripts, styles, fonts and workers, and asks nobody but this service. */
+const EDITOR_POLICY =
+  "default-src 'none'; script-src 'unsafe-inline' blob:; worker-src blob:; style-src 'unsafe-inline'; font-src data:; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const notAcceptable = () =>
   badRequest('The answer is JSON, or server-sent events to a subscription; the header Accept must allow it.')

@@ -3,7 +3,13 @@ import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
 import { maxDepthPlugin } from '@escape.tech/graphql-armor-max-depth'
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
 import type { ExecutionResult, GraphQLSchema } from 'graphql'
-import { createYoga, isAsyncIterable, mapAsyncIterator, type YogaServerInstance } from 'graphql-yoga'
+import {
+  createYoga,
+  type GraphiQLOptions,
+  isAsyncIterable,
+  mapAsyncIterator,
+  type YogaServerInstance,
+} from 'graphql-yoga'
 import type { Logger } from 'pino'
 import { logUnexpected } from '../unexpected.ts'
 import { createDocuments } from './documents.ts'
@@ -22,10 +28,10 @@ export function createGraphQL(schema: GraphQLSchema, development: boolean, log: 
   return createYoga<GraphQLRequest>({
     schema,
     graphqlEndpoint: '/graphql',
-    graphiql: development ? { title: 'Mailwright' } : false,
-    // From our own package, loaded when it is asked for: the default page fetches its scripts from elsewhere.
-    renderGraphiQL: async (options) =>
-      (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
+    graphiql: development
+      ? { title: 'Mailwright', favicon: 'favicon.svg', defaultQuery: FIRST_QUERY }
+      : false,
+    renderGraphiQL: renderEditor,
     landingPage: false,
     batching: false,
     multipart: false,
@@ -46,6 +52,29 @@ export function createGraphQL(schema: GraphQLSchema, development: boolean, log: 
       finishErrors(log),
     ],
   })
+}
+
+const FIRST_QUERY = `# Set the key of a project under "Headers", below: { "Authorization": "Bearer sk_..." }
+# Ctrl-Space lists what can be asked for, Ctrl-Enter asks.
+query Newest {
+  contacts(limit: 5) {
+    data { id email subscribed }
+  }
+}
+`
+
+/**
+ * From our own package, loaded when it is asked for: the default page fetches its scripts from elsewhere. It lacks a heading,
+ * a main part and a width for narrow screens.
+ */
+async function renderEditor(options: GraphiQLOptions): Promise<string> {
+  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
+  return renderGraphiQL(options)
+    .replace('<title>', '<meta name="viewport" content="width=device-width, initial-scale=1"><title>')
+    .replace(
+      '<div id="root"></div>',
+      '<main><h1 style="position: absolute; clip-path: inset(50%)">Mailwright GraphQL</h1><div id="root"></div></main>',
+    )
 }
 
 /**

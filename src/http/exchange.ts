@@ -152,15 +152,15 @@ export const JSON_HEADERS: Headers = {
 export const replyJson = (exchange: Exchange, status: number, body: unknown, headers: Headers = {}): void =>
   reply(exchange, status, { ...JSON_HEADERS, ...headers }, JSON.stringify(body))
 
-/** A page of our own: no script, nothing loaded from elsewhere, not to be framed. */
+/** Pages of our own: what they load is ours, and nobody may frame them or send their forms elsewhere. */
 export const HTML_HEADERS: Headers = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
-    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data: https: http:; form-action 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
 }
 
-export const replyHtml = (exchange: Exchange, status: number, html: string): void =>
-  reply(exchange, status, HTML_HEADERS, html)
+export const replyHtml = (exchange: Exchange, status: number, html: string, headers: Headers = {}): void =>
+  reply(exchange, status, { ...HTML_HEADERS, ...headers }, html)

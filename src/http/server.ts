@@ -8,11 +8,12 @@ import {
 import type { Logger } from 'pino'
 import { AppError, badRequest, toPublicError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
+import { errorPage } from '../pages/page.ts'
 import { toAppError } from '../unexpected.ts'
 import { answerBrokenRequests } from './broken-requests.ts'
 import { requestsUnderWay } from './close-server.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
-import { type Exchange, openExchange, reply, replyJson } from './exchange.ts'
+import { type Exchange, openExchange, reply, replyHtml, replyJson } from './exchange.ts'
 import { type Budgets, createBudgets } from './request-bytes.ts'
 import { RouteTable } from './routes.ts'
 import { Turns } from './turns.ts'
@@ -24,6 +25,8 @@ export type ServerRoute = {
   handle: (exchange: Exchange, params: Record<string, string>) => Promise<void> | void
   /** Another body than the standard envelope, for errors that the contract words differently. */
   errorBody?: ((error: AppError, exchange: Exchange) => ErrorBody | null) | undefined
+  /** People look at it: a browser gets a page in place of an error's envelope. */
+  isPage?: true
 }
 
 export type ErrorBody = { status: number; body: unknown }
@@ -152,10 +155,25 @@ function answerError(
 ): void {
   // It failed in the middle of its answer: the client must not take the part for the whole.
   if (exchange.response.headersSent) return void exchange.response.destroy()
+  const { statusCode, message, extras } = error
+  if (isForPeople(exchange, route)) {
+    const failure = {
+      status: statusCode,
+      message,
+      suggestion: extras.suggestion,
+      requestId: exchange.requestId,
+    }
+    const page = errorPage(failure, `${options.basePath ?? ''}/`)
+    return void replyHtml(exchange, statusCode, page, extras.headers)
+  }
   const special = route?.errorBody?.(error, exchange)
   const { status, body } = special ?? envelopeOf(error, exchange, options.now())
   replyJson(exchange, status, body, error.extras.headers)
 }
+
+/** A browser that goes to a page, or to what is no route at all. Programs do not ask for HTML. */
+const isForPeople = ({ method, request }: Exchange, route: ServerRoute | undefined): boolean =>
+  (route ? route.isPage === true : method === 'GET') && (request.headers.accept ?? '').includes('text/html')
 
 const envelopeOf = (error: AppError, { requestId }: Exchange, now: Date): ErrorBody => ({
   status: error.statusCode,

@@ -9,6 +9,8 @@ export interface MailFolder {
   names(): Promise<string[]>
   /** Null when there is no such file (any more). */
   read(name: string): Promise<Buffer | null>
+  /** Removes what belongs to these ids. */
+  remove(ids: ReadonlySet<string>): Promise<void>
   /** Removes what belongs to all but the last `keep` ids in alphabetical order, and what crashes left behind. */
   prune(keep: number): Promise<void>
 }
@@ -20,6 +22,10 @@ const isUnfinished = (name: string) => name.endsWith(UNFINISHED)
 
 export function mailFolder(directory: string): MailFolder {
   const names = async () => (await unlessGone(readdir(directory))) ?? []
+  // What another process removes meanwhile is no error.
+  const remove = async (ids: ReadonlySet<string>, all: string[]) => {
+    for (const name of all) if (ids.has(idOf(name))) await rm(join(directory, name), { force: true })
+  }
   return {
     async write(files) {
       await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -30,14 +36,12 @@ export function mailFolder(directory: string): MailFolder {
       return (await names()).filter((name) => !isUnfinished(name))
     },
     read: (name) => unlessGone(readFile(join(directory, name))),
+    remove: async (ids) => remove(ids, await names()),
     async prune(keep) {
       const all = await names()
       await removeAbandoned(directory, all.filter(isUnfinished))
-      await removeOutdated(
-        directory,
-        all.filter((name) => !isUnfinished(name)),
-        keep,
-      )
+      const ids = [...new Set(all.filter((name) => !isUnfinished(name)).map(idOf))].sort()
+      await remove(new Set(ids.slice(0, Math.max(0, ids.length - keep))), all)
     },
   }
 }
@@ -51,16 +55,8 @@ async function removeAbandoned(directory: string, names: string[]): Promise<void
   }
 }
 
-/** What another process removes meanwhile is no error. */
-async function removeOutdated(directory: string, names: string[], keep: number): Promise<void> {
-  const ids = [...new Set(names.map(idOf))].sort()
-  const outdated = new Set(ids.slice(0, Math.max(0, ids.length - keep)))
-  for (const name of names) {
-    if (outdated.has(idOf(name))) await rm(join(directory, name), { force: true })
-  }
-}
-
-function idOf(fileName: string): string {
+/** Whom a file belongs to; ids hold no dot. */
+export function idOf(fileName: string): string {
   return fileName.slice(0, fileName.indexOf('.'))
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Slots } from '../lib/slots.ts'
 import { defineMailer } from './define-mailer.ts'
-import { type MailFolder, mailFolder } from './mail-folder.ts'
+import { idOf, type MailFolder, mailFolder } from './mail-folder.ts'
 import type { Mailbox, Mailer, OutgoingMail } from './mailer.ts'
 import { composeMessage, UnsendableMail } from './mime.ts'
 
@@ -31,14 +31,26 @@ const storedMessage = z.object({
 
 export type MailboxMessage = z.infer<typeof storedMessage>
 
+export type MailboxFilter = {
+  /** One address, without regard to case. */
+  to?: string | undefined
+  /** A part of the subject, of an address or of the text, without regard to case. */
+  search?: string | undefined
+  limit: number
+}
+
 export interface MailboxReader {
   /**
-   * Newest first, all of them or those to one address (without regard to case); fewer when they are large, so that they
-   * come to at most MAX_LISTED_BYTES, or to one message.
+   * Newest first; fewer when they are large, so that they come to at most MAX_LISTED_BYTES, or to one message.
    */
-  list(filter: { to?: string | undefined; limit: number }): Promise<MailboxMessage[]>
+  list(filter: MailboxFilter): Promise<MailboxMessage[]>
+  message(id: string): Promise<MailboxMessage | null>
   /** The message as it would have gone out, or null when there is none. */
   raw(id: string): Promise<Buffer | null>
+  /** The bytes of an attachment, by its place in the message. */
+  attachment(id: string, index: number): Promise<Buffer | null>
+  /** Removes every message that the list shows or could show. */
+  clear(): Promise<void>
 }
 
 export type MailboxOptions = {
@@ -52,9 +64,9 @@ export type MailboxOptions = {
 const plainId = /^[\w-]{1,100}$/
 
 /**
- * Keeps mail in a directory in place of sending it. A message is `<emailId>.eml` beside
- * `<emailId>.<hash of the recipient>.json`: email ids sort by time, so that the names alone give the newest
- * messages and those to one address.
+ * Keeps mail in a directory in place of sending it. A message is `<emailId>.eml` beside its attachments
+ * `<emailId>.<index>.attachment` and `<emailId>.<hash of the recipient>.json`: email ids sort by time, so that the names
+ * alone give the newest messages and those to one address.
  */
 export function createMailboxMailer(options: MailboxOptions): Mailer & MailboxReader {
   const { directory, keep = 5000, now = () => new Date() } = options
@@ -90,37 +102,62 @@ const MAX_LISTED_BYTES = 16 * 1024 * 1024
 function reader(folder: MailFolder): MailboxReader {
   const turns = new Slots(1)
   return {
-    async list({ to, limit }) {
+    async list({ to, search = '', limit }) {
       const suffix = to === undefined ? '.json' : `.${recipientTag(to)}.json`
       const names = (await folder.names()).filter((name) => name.endsWith(suffix))
       const giveBack = await turns.take(1, '')
       try {
-        return await readNewest(folder, names.sort().reverse(), limit)
+        return await readNewest(folder, names.sort().reverse(), search.toLowerCase(), limit)
       } finally {
         giveBack()
       }
     },
+    async message(id) {
+      if (!plainId.test(id)) return null
+      const name = (await folder.names()).find((one) => one.startsWith(`${id}.`) && one.endsWith('.json'))
+      const json = name === undefined ? null : await folder.read(name)
+      return json && messageIn(json)
+    },
     async raw(id) {
       return plainId.test(id) ? folder.read(`${id}.eml`) : null
+    },
+    async attachment(id, index) {
+      return plainId.test(id) ? folder.read(`${id}.${index}.attachment`) : null
+    },
+    async clear() {
+      // A message that is being written has no .json yet.
+      const complete = (await folder.names()).filter((name) => name.endsWith('.json'))
+      await folder.remove(new Set(complete.map(idOf)))
     },
   }
 }
 
-async function readNewest(folder: MailFolder, names: string[], limit: number): Promise<MailboxMessage[]> {
+async function readNewest(
+  folder: MailFolder,
+  names: string[],
+  search: string,
+  limit: number,
+): Promise<MailboxMessage[]> {
   const messages: MailboxMessage[] = []
   let bytes = 0
   for (const name of names) {
     if (messages.length >= limit) break
     const json = await folder.read(name)
-    if (json === null) continue
+    const message = json && messageIn(json)
+    if (!message || !holds(message, search)) continue
     bytes += json.length
     if (messages.length > 0 && bytes > MAX_LISTED_BYTES) break
-    // Written by another version of the service when it does not fit.
-    const { data } = storedMessage.safeParse(JSON.parse(json.toString()))
-    if (data) messages.push(data)
+    messages.push(message)
   }
   return messages
 }
+
+/** Null when it was written by another version of the service and does not fit. */
+const messageIn = (json: Buffer): MailboxMessage | null =>
+  storedMessage.safeParse(JSON.parse(json.toString())).data ?? null
+
+const holds = ({ subject, from, to, text }: MailboxMessage, search: string): boolean =>
+  search === '' || [subject, from, to, text].some((part) => part.toLowerCase().includes(search))
 
 /** The list shows what has a .json, which is therefore the last to be written. */
 async function filesOf(mail: OutgoingMail, receivedAt: Date) {
@@ -128,6 +165,10 @@ async function filesOf(mail: OutgoingMail, receivedAt: Date) {
   const { raw } = await composeMessage(mail)
   return [
     { name: `${mail.emailId}.eml`, content: raw },
+    ...mail.attachments.map(({ content }, index) => ({
+      name: `${mail.emailId}.${index}.attachment`,
+      content,
+    })),
     { name: `${mail.emailId}.${tag}.json`, content: JSON.stringify(describe(mail, receivedAt)) },
   ]
 }

@@ -1,6 +1,6 @@
 import { escapeHtml } from '../lib/html.ts'
+import { brand, htmlPage } from '../pages/page.ts'
 import { type Direction, type FieldLine, fieldLines, rulesInWords, typeInWords } from './docs-fields.ts'
-import { STYLE } from './docs-style.ts'
 import type {
   Answer,
   Media,
@@ -13,21 +13,17 @@ import type {
 
 type Entry = { method: string; path: string; operation: Operation }
 
-/** The API description as one page for people: nothing to load, no scripts. */
+/** The API description as one page for people, without scripts. */
 export function docsPage(document: OpenApiDocument): string {
   const { info, tags } = document
   const sections = tags.map(({ name }) => ({ name, entries: entriesOf(document, name) }))
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>${escapeHtml(info.title)}</title>
-<style>${STYLE}</style>
-</head>
-<body>
+  return htmlPage({
+    title: info.title,
+    top: '',
+    style: 'docs',
+    body: `<a class="skip button" href="#top">Skip to the text</a>
 <nav aria-label="Operations">
-<p><a href="#top">${escapeHtml(info.title)}</a></p>
+${brand()}
 ${sections.map(({ name, entries }) => `<h2>${escapeHtml(name)}</h2>\n${list(entries.map(link))}`).join('\n')}
 <h2>More</h2>
 ${list(['<a href="#errors">Errors</a>', '<a href="openapi.json">openapi.json</a>'])}
@@ -39,9 +35,8 @@ ${sections.map(({ name, entries }) => sectionOf(document, name, entries)).join('
 <section id="errors"><h2>Errors</h2>
 ${fieldTable(document, { $ref: '#/components/schemas/Error' }, 'answer')}
 </section>
-</main>
-</body>
-</html>`
+</main>`,
+  })
 }
 
 function entriesOf({ paths }: OpenApiDocument, tag: string): Entry[] {

@@ -39,7 +39,6 @@ async function answerTo(url: string, bytes: string | Buffer): Promise<RawAnswer>
 scenario('Routes', startService, (test) => {
   test('that are not there are 404 in the envelope', async ({ call, project }) => {
     for (const path of [
-      '/',
       '/v1',
       '/v1/',
       '/v1/track/',

@@ -30,7 +30,7 @@ function sofaPaths(fieldName: string): string[] {
 }
 
 const UNKNOWN = [
-  ...['/', '/api', '/webhook', `/webhook/${ID}`, '/swagger', '/docs/', '/docs/index.html', '/openapi.yaml'],
+  ...['/api', '/webhook', `/webhook/${ID}`, '/swagger', '/docs/', '/docs/index.html', '/openapi.yaml'],
   ...['/v1', '/v1/', '/v1/send/', '//v1/send', '/V1/send', '/v1/send/x', '/v1/%73end', '/v1/../v1/send/..'],
   ...['/graphql/', '/graphql/stream', '/graphiql', '/playground', '/domains/', '/templates/', '/.env'],
 ]

@@ -7,6 +7,10 @@ export type LinkedContact = {
   subscribed: boolean
   /** Where the mail went; null when it is not known (any more). */
   sentTo: string | null
+  projectName: string
+  /** The sender of that mail, likewise; the name is also null when it had none. */
+  fromName: string | null
+  fromEmail: string | null
 }
 
 /** The contact of a link. Keys: the primary ones. */
@@ -15,9 +19,10 @@ export const readLinkedContact = statement<
   LinkedContact
 >(
   'linked-contact',
-  `select c.email, c.subscribed, e.to_email as "sentTo"
-   from contacts c left join emails e on e.project_id = c.project_id and e.id = :emailId::uuid
-     and e.contact_id = c.id
+  `select c.email, c.subscribed, e.to_email as "sentTo", p.name as "projectName", e.from_name as "fromName",
+     e."from" as "fromEmail"
+   from contacts c join projects p on p.id = c.project_id
+     left join emails e on e.project_id = c.project_id and e.id = :emailId::uuid and e.contact_id = c.id
    where c.project_id = :projectId::uuid and c.id = :contactId::uuid and c.email not like '${ERASED}%'`,
 )
 

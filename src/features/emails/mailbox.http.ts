@@ -1,29 +1,53 @@
-import { AppError, badRequest, notFound } from '../../errors.ts'
-import { type Exchange, reply, replyHtml, replyJson } from '../../http/exchange.ts'
+import { AppError, badRequest } from '../../errors.ts'
+import { type Exchange, type Headers, reply, replyHtml, replyJson } from '../../http/exchange.ts'
 import type { HttpParts } from '../../http/http-parts.ts'
 import { isLocalRequest } from '../../http/local-request.ts'
 import type { ServerRoute } from '../../http/server.ts'
-import { escapeHtml } from '../../lib/html.ts'
 import type { MailboxMessage, MailboxReader } from '../../mail/mailbox.ts'
+import {
+  elsewherePage,
+  mailboxPage,
+  messageDocument,
+  type OpenMessage,
+  viewNamed,
+} from '../../pages/mailbox-page.ts'
 
 const MAX_LISTED = 200
+/** What the page lists; search finds the rest. */
+const ON_THE_PAGE = 100
 
-/** The development mailbox: a page, and an API for tests. Only there when MAIL_PROVIDER is the mailbox. */
+const PROVIDERS = { smtp: 'SMTP', mailgun: 'Mailgun' }
+
+/** The development mailbox: a page, and an API for tests. Under another provider the page says where mail goes. */
 export function mailboxRoutes({ mailbox, services }: HttpParts): ServerRoute[] {
+  const { environment, mail, port } = services.config
   // Nothing tells who asks, and mail holds links that log people in: other than in development that takes a sign-in.
-  if (!mailbox || services.config.environment === 'production') return []
-  const local = (path: string, handle: ServerRoute['handle']): ServerRoute => ({
-    method: 'GET',
+  if (environment === 'production') return []
+  const local = (method: string, path: string, handle: ServerRoute['handle']): ServerRoute => ({
+    method,
     path,
+    isPage: true,
     handle(exchange, params) {
-      if (!isLocalRequest(exchange.request)) throw notLocal(services.config.port)
+      if (!isLocalRequest(exchange.request)) throw notLocal(port)
       return handle(exchange, params)
     },
   })
+  if (mail.provider !== 'mailbox') {
+    const html = elsewherePage(PROVIDERS[mail.provider], new URL(mail.url).host)
+    return [local('GET', '/mailbox', (exchange) => replyHtml(exchange, 200, html))]
+  }
+  if (!mailbox) return []
+  const message = '/mailbox/messages/:id'
   return [
-    local('/mailbox', (exchange) => page(exchange, mailbox)),
-    local('/mailbox/messages', (exchange) => list(exchange, mailbox)),
-    local('/mailbox/messages/:id/raw', (exchange, { id = '' }) => raw(exchange, mailbox, id)),
+    local('GET', '/mailbox', (exchange) => showPage(exchange, mailbox, services.now())),
+    local('GET', '/mailbox/messages', (exchange) => list(exchange, mailbox)),
+    // No form of another site can ask for this: a browser asks us first, and is not allowed to.
+    local('DELETE', '/mailbox/messages', (exchange) => clear(exchange, mailbox)),
+    local('GET', `${message}/raw`, (exchange, { id = '' }) => sendSource(exchange, mailbox, id)),
+    local('GET', `${message}/html`, (exchange, { id = '' }) => sendHtml(exchange, mailbox, id)),
+    local('GET', `${message}/attachments/:index`, (exchange, { id = '', index = '' }) =>
+      sendAttachment(exchange, mailbox, id, index),
+    ),
   ]
 }
 
@@ -32,54 +56,89 @@ const notLocal = (port: number) =>
     suggestion: `Open http://127.0.0.1:${port}/mailbox there, or lead a port of yours there: ssh -L ${port}:127.0.0.1:${port} host.`,
   })
 
+const gone = (what: string) =>
+  new AppError('RESOURCE_NOT_FOUND', `${what} is not in the mailbox.`, {
+    suggestion:
+      'Look at /mailbox for what is there: old messages are removed, and somebody may have cleared it.',
+  })
+
+async function showPage(exchange: Exchange, mailbox: MailboxReader, now: Date): Promise<void> {
+  const search = (exchange.query.get('search') ?? '').trim()
+  const [newest] = await mailbox.list({ limit: 1 })
+  const messages = await mailbox.list({ search, limit: ON_THE_PAGE })
+  const open = await opened(exchange, mailbox)
+  replyHtml(exchange, 200, mailboxPage({ messages, newestId: newest?.id, search, now, open }))
+}
+
+/** The message that the page is asked to show, if any. */
+async function opened({ query }: Exchange, mailbox: MailboxReader): Promise<OpenMessage | null> {
+  const id = query.get('message')
+  if (id === null) return null
+  const message = await found(mailbox, id)
+  const view = viewNamed(query.get('view'))
+  const source = view === 'source' ? ((await mailbox.raw(id))?.toString() ?? '') : null
+  return { message, view, source, withRemoteImages: query.get('images') === 'remote' }
+}
+
+async function found(mailbox: MailboxReader, id: string): Promise<MailboxMessage> {
+  const message = await mailbox.message(id)
+  if (!message) throw gone('The message')
+  return message
+}
+
 async function list(exchange: Exchange, mailbox: MailboxReader): Promise<void> {
   const limit = Number(exchange.query.get('limit') ?? 50)
   if (!Number.isInteger(limit) || limit < 1)
     throw badRequest('The parameter limit must be a positive integer.')
   const to = exchange.query.get('to') ?? undefined
-  replyJson(exchange, 200, { data: await mailbox.list({ to, limit: Math.min(limit, MAX_LISTED) }) })
+  const search = exchange.query.get('search') ?? undefined
+  const data = await mailbox.list({ to, search, limit: Math.min(limit, MAX_LISTED) })
+  replyJson(exchange, 200, { data })
 }
 
-async function raw(exchange: Exchange, mailbox: MailboxReader, id: string): Promise<void> {
+async function clear(exchange: Exchange, mailbox: MailboxReader): Promise<void> {
+  await mailbox.clear()
+  reply(exchange, 204, {}, null)
+}
+
+/** A browser must not take anything in a message for something else than it is said to be. */
+const NOSNIFF: Headers = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
+
+async function sendSource(exchange: Exchange, mailbox: MailboxReader, id: string): Promise<void> {
   const message = await mailbox.raw(id)
-  if (!message) throw notFound('The message')
+  if (!message) throw gone('The message')
   // As text: a browser must not run what is in a message.
-  const headers = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
-  reply(exchange, 200, headers, message)
+  reply(exchange, 200, { 'content-type': 'text/plain; charset=utf-8', ...NOSNIFF }, message)
 }
 
-async function page(exchange: Exchange, mailbox: MailboxReader): Promise<void> {
-  const messages = await mailbox.list({ limit: 50 })
-  replyHtml(exchange, 200, pageOf(messages))
+async function sendHtml(exchange: Exchange, mailbox: MailboxReader, id: string): Promise<void> {
+  const text = messageDocument(await found(mailbox, id))
+  const images = exchange.query.get('images') === 'remote' ? 'https: http:' : ''
+  // The page's frame has no rights either; this holds for who opens the address itself.
+  const policy = `sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data: ${images}; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`
+  replyHtml(exchange, 200, text, { 'content-security-policy': policy })
 }
 
-const pageOf = (messages: MailboxMessage[]): string => `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Mailbox · Mailwright</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1e }
-details { border: 1px solid #d8d8dc; border-radius: 8px; margin: .5rem 0; padding: .5rem 1rem }
-summary { cursor: pointer; display: grid; grid-template-columns: 1fr auto; gap: 0 1rem }
-summary span { color: #6c6c70 }
-iframe { width: 100%; height: 28rem; border: 1px solid #d8d8dc; border-radius: 4px; background: #fff }
-pre { white-space: pre-wrap; background: #f4f4f6; padding: .75rem; border-radius: 4px }
-</style>
-</head>
-<body>
-<h1>Mailbox</h1>
-<p>Messages stay on this machine. Newest first; reload to see more. <a href="mailbox/messages">As JSON</a></p>
-${messages.length === 0 ? '<p>Nothing here yet. Send something with <code>POST /v1/send</code>.</p>' : messages.map(entryOf).join('\n')}
-</body>
-</html>`
+async function sendAttachment(
+  exchange: Exchange,
+  mailbox: MailboxReader,
+  id: string,
+  index: string,
+): Promise<void> {
+  const { attachments } = await found(mailbox, id)
+  const described = attachments[Number(index)]
+  const content = described && (await mailbox.attachment(id, Number(index)))
+  if (!content) throw gone('The attachment')
+  const isPlainType = /^[\w.+-]+\/[\w.+-]+$/.test(described.contentType)
+  const headers = {
+    'content-type': isPlainType ? described.contentType : 'application/octet-stream',
+    'content-disposition': `attachment; filename*=UTF-8''${encoded(described.filename)}`,
+    'content-security-policy': "default-src 'none'; sandbox",
+    ...NOSNIFF,
+  }
+  reply(exchange, 200, headers, content)
+}
 
-/** The message itself is shown in a frame without any rights: no scripts, no forms, no origin. */
-const entryOf = (message: MailboxMessage): string => `<details>
-<summary><strong>${escapeHtml(message.subject || '(no subject)')}</strong><span>${escapeHtml(message.receivedAt)}</span>
-<span>${escapeHtml(message.from)} → ${escapeHtml(message.to)}</span></summary>
-<iframe sandbox title="Message" srcdoc="${escapeHtml(message.html)}"></iframe>
-<p>${message.attachments.map(({ filename }) => escapeHtml(filename)).join(', ')} <a href="mailbox/messages/${encodeURIComponent(message.id)}/raw">Source</a></p>
-<pre>${escapeHtml(message.text)}</pre>
-</details>`
+/** RFC 8187, 3.2.1. */
+const encoded = (text: string): string =>
+  encodeURIComponent(text).replaceAll(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
