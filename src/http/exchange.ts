@@ -53,7 +53,7 @@ export function openExchange(
     requestId: requestIdFrom(request.headers['x-request-id']) ?? newRequestId(),
     method: request.method ?? 'GET',
     // A proxy may have taken it away already, and what is left may begin with the same word.
-    path: isPath(below) ? below : path,
+    path: below !== path && isPath(below) ? below : path,
     query: mark === -1 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)),
     route: 'unmatched',
     startedAt: performance.now(),
@@ -111,10 +111,13 @@ function send(
 }
 
 /** A client that leaves, or is too slow, is no failure. */
-async function sendAtPace(exchange: Exchange, body: string | Buffer): Promise<void> {
-  const { request, response, pace } = exchange
+async function sendAtPace({ request, response, pace }: Exchange, body: string | Buffer): Promise<void> {
   const steps = atPace([body], pace, () => response.destroy())
-  await pipeline(steps, response, { end: false }).catch(() => response.destroy())
+  try {
+    await pipeline(steps, response, { end: false })
+  } catch {
+    return void response.destroy()
+  }
   if (isReceiving(request)) await discardBody(request)
   response.end()
 }

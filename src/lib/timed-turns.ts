@@ -38,8 +38,9 @@ export class TimedTurns {
   /** Waits for its turn. */
   async take(owner: string): Promise<Leave> {
     await new Promise<void>((enter) => {
-      const before = this.#waiting.get(owner) ?? []
-      this.#waiting.set(owner, [...before, enter])
+      const waiting = this.#waiting.get(owner)
+      if (waiting) waiting.push(enter)
+      else this.#waiting.set(owner, [enter])
       this.#admit()
     })
     return (usedMs) => {
@@ -64,9 +65,9 @@ export class TimedTurns {
 
   #admit(): void {
     for (let next = this.#next(); next !== null; next = this.#next()) {
-      const [enter, ...rest] = this.#waiting.get(next) ?? []
-      if (rest.length > 0) this.#waiting.set(next, rest)
-      else this.#waiting.delete(next)
+      const waiting = this.#waiting.get(next) ?? []
+      const enter = waiting.shift()
+      if (waiting.length === 0) this.#waiting.delete(next)
       this.#working.add(next)
       enter?.()
     }
