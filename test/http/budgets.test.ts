@@ -209,7 +209,7 @@ scenario(
       const connection = openRaw(url)
       const head = `POST /body HTTP/1.1\r\nHost: x\r\nAuthorization: secret a\r\nContent-Length: ${2 * MEGABYTE}`
       connection.write(`${head}\r\n\r\nx`)
-      await connection.closed
+      await until('it to be ended', () => connection.broken() ?? connection.socket.readableEnded)
       assert.is((await post(url, 'secret a', 2 * MEGABYTE).answer).status, 200)
     })
   },
@@ -256,10 +256,10 @@ async function trickle(url: string, size: number): Promise<void> {
     socket.pause()
     setTimeout(() => socket.resume(), 20)
   })
-  await new Promise((resolve) => socket.once('close', resolve))
+  await until('it to be ended', () => socket.closed)
 }
 
-const BRISK: Pace = { bytesPerSecond: 50 * MEGABYTE, graceMs: 200, lookEveryMs: 50 }
+const BRISK: Pace = { bytesPerSecond: 50 * MEGABYTE, windowMs: 200, lookEveryMs: 50 }
 
 scenario(
   'A client that takes its answer too slowly',
