@@ -23,6 +23,10 @@ export class ByteBudget {
     this.#limits = limits
   }
 
+  hasRoomFor(bytes: number, owner: string): boolean {
+    return this.#slots.hasRoomFor(bytes, owner)
+  }
+
   /** Waits for its turn. Throws the refusal when that takes too long. */
   async take(bytes: number, owner: string): Promise<GiveBack> {
     const giveBack = await this.#slots.takeWithin(this.#limits.waitMs, bytes, owner)

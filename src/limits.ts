@@ -45,7 +45,7 @@ export async function takeFromWindow(
 }
 
 /** What the public key, which anybody can read in a page, may use of a limit: the server keeps the rest. */
-export const publicShareOf = (limit: number): number => Math.max(1, Math.floor((limit * 4) / 5))
+export const publicShareOf = (limit: number): number => Math.floor((limit * 4) / 5)
 
 const MINUTE = 60_000
 /** A process takes this part of what is left at a time, so that far from the limit requests share a statement. */

@@ -1,3 +1,4 @@
+import { assertStillAdmitted } from './access.ts'
 import { type Ctx, projectIdOf } from './ctx.ts'
 import { lockQuotaOf, quotaReached } from './quotas.ts'
 import { missingNames, type NameKind, recordNames as recordStatement } from './recorded-names.sql.ts'
@@ -102,6 +103,8 @@ async function recordFresh(ctx: Ctx, kind: NameKind, names: string[], how: Recor
   if (quota > 0 && names.length > quota && !how.partly) return names
   return recordedNames.inTurn(place, async () => {
     if (recordedNames.isFull(place, ctx.now().getTime())) return names
+    // A key that is only remembered is compared by the write itself, which comes later.
+    await assertStillAdmitted(ctx.services.keyRing, ctx.actor)
     const refused = await ctx.atomically((tx) => recordWithin(tx, kind, names, how))
     if (refused.some(({ isFull }) => isFull)) recordedNames.noteFull(place, ctx.now().getTime())
     return refused.map(({ name }) => name)

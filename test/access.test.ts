@@ -190,6 +190,17 @@ scenario('Rotated keys', startService, (test) => {
     assert.is((await sql(`select from idempotency_keys where key = 'second'`)).length, 0)
   })
 
+  test('a remembered key that was rotated records no names', async (service) => {
+    const { call, sql } = service
+    const project = await service.newProject()
+    assert.is((await call('POST', '/v1/track', { key: project.public, body: track() })).status, 200)
+    await rotate(service, project)
+    const body = { ...track(), event: 'late_event', data: { lateField: 1 } }
+    assertRefused(await call('POST', '/v1/track', { key: project.public, body }), 401, 'INVALID_API_KEY')
+    assert.is((await sql(`select from event_names where name = 'late_event'`)).length, 0)
+    assert.is((await sql(`select from contact_fields where name = 'lateField'`)).length, 0)
+  })
+
   test('a remembered secret key that was rotated sends nothing', async (service) => {
     const { call, sql } = service
     for (const extra of [{}, { headers: { 'idempotency-key': 'k' } }, { body: { to: 1 } }]) {

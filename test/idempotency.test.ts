@@ -121,6 +121,30 @@ scenario('A repeated Idempotency-Key', startService, (test) => {
     assertReused(await send('mail'), { key: 'mail', request: 'POST /v1/send', status: 200 })
   })
 
+  test('is free when the first request was refused before anything was done', async (service) => {
+    const { project, send } = await keyed(service)
+    const head = (...more: string[]) =>
+      ['POST /v1/send HTTP/1.1', 'Host: x', `Authorization: Bearer ${project.secret}`, ...more, '', ''].join(
+        '\r\n',
+      )
+    // Takes all the room that a project has for bodies, and sends nothing.
+    const greedy = openRaw(service.url)
+    greedy.write(head(`Content-Length: ${40 * 1024 * 1024}`))
+    const text = JSON.stringify({ ...sendTo(project), body: 'x'.repeat(100_000) })
+    const answer = await until('there to be no room', async () => {
+      const connection = openRaw(service.url)
+      connection.write(head('Idempotency-Key: refused', 'Transfer-Encoding: chunked'))
+      connection.write(`${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`)
+      const { status, body } = await connection.answer()
+      connection.end()
+      return status === 503 && JSON.parse(body)
+    })
+    assert.is(answer.error.code, 'SERVICE_UNAVAILABLE')
+    greedy.end()
+    assert.is((await send('refused')).status, 200)
+    assert.is((await send('refused')).status, 409)
+  })
+
   test('belongs to its project', async (service) => {
     const [one, other] = [await keyed(service), await keyed(service)]
     assert.is((await one.track('same')).status, 200)

@@ -232,12 +232,15 @@ scenario('The public key', limited('5'), (test) => {
     )
   })
 
-  test('has one request where there is but one', async (service) => {
+  test('has none where there is but one: that is the server’s', async (service) => {
     const project = await service.newProject()
     await service.sql('update projects set rate_limit_per_minute = 1 where id = $1', [project.id])
     beginWindow(service)
-    assert.is((await trackWith(service, project)).status, 200)
-    assert.is((await trackWith(service, project)).status, 429)
+    const refused = await trackWith(service, project)
+    assertRefused(refused, 429, 'RATE_LIMIT_EXCEEDED')
+    assert.equal(limitOf(refused).slice(0, 2), [0, 0])
+    assert.is((await readWith(service, project)).status, 200)
+    assert.is((await readWith(service, project)).status, 429)
   })
 })
 

@@ -157,3 +157,23 @@ scenario('Links', start, (test) => {
     for (const link of links) await assertLeadsHere(service, link)
   })
 })
+
+const likeOurs = () => startService({ API_URL: 'https://mail.example/v1', ROLES: 'http' })
+
+scenario('A public address whose path is like one of ours', likeOurs, (test) => {
+  test('may be left in front of a path by a proxy, or not', async ({ call, project: { public: key } }) => {
+    const body = { email: 'ada@example.org', event: 'e' }
+    for (const path of ['/v1/track', '/v1/v1/track']) {
+      assert.is((await call('POST', path, { key, body })).status, 200, path)
+    }
+    for (const [path, status] of [
+      ['/config', 200],
+      ['/v1/config', 200],
+      ['/v1/v1/config', 404],
+      ['/v1/nothing', 404],
+      ['/v1', 404],
+    ] as const) {
+      assert.is((await call('GET', path)).status, status, path)
+    }
+  })
+})

@@ -48,7 +48,7 @@ async function handleGraphQL(
   // A subscription lasts; what it was asked with is not needed any more.
   bytes.giveBackBody()
   if (answer.status === 406) throw notAcceptable()
-  bytes.takeReadyAnswer(Number(answer.headers.get('content-length') ?? 0))
+  await bytes.takeReadyAnswer(Number(answer.headers.get('content-length') ?? 0))
   const headers = Object.fromEntries(answer.headers)
   if (headers['content-type']?.startsWith('text/html')) headers['content-security-policy'] = EDITOR_POLICY
   if (answer.body) await replyInParts(exchange, answer.status, headers, Readable.from(answer.body))

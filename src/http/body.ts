@@ -5,6 +5,7 @@ import type { Config } from '../config.ts'
 import { AppError, invalidBody, tooLarge } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../lib/json.ts'
 import type { Exchange } from './exchange.ts'
+import { UNCOUNTED } from './request-bytes.ts'
 
 /** The largest JSON body of a request that takes no message, in bytes. */
 export const MAX_BODY_BYTES = 1024 * 1024
@@ -34,7 +35,11 @@ const CHUNKED_STEP = 256 * 1024
  * Reads the whole body, once there is room for it. Throws PAYLOAD_TOO_LARGE as soon as it is known to have more than
  * `limit` bytes, and SERVICE_UNAVAILABLE.
  */
-export async function readBody({ request, bytes }: Exchange, limit: number): Promise<Buffer> {
+export async function readBody(
+  { request, bytes }: Exchange,
+  limit: number,
+  { whole: wholeMs, grace, lookEvery } = PACE,
+): Promise<Buffer> {
   const length = request.headers['content-length']
   if (length !== undefined) {
     if (Number(length) > limit) throw bodyTooLarge(limit)
@@ -44,13 +49,12 @@ export async function readBody({ request, bytes }: Exchange, limit: number): Pro
   const whole = length === undefined ? null : Buffer.allocUnsafe(Number(length))
   const chunks: Buffer[] = []
   let size = 0
-  // Up to here it is not counted.
-  let taken = CHUNKED_STEP
+  let taken = UNCOUNTED
   const began = performance.now()
   const pace = setInterval(() => {
-    const part = (performance.now() - began - PACE.grace) / PACE.whole
+    const part = (performance.now() - began - grace) / wholeMs
     if (size < Number(length ?? 0) * part) request.destroy()
-  }, PACE.lookEvery)
+  }, lookEvery)
   try {
     // Stopping early must leave the connection alone: the answer goes over it.
     const body: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false })

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { discardBody, isReceiving } from './body.ts'
+import { ANSWER_PACE, atPace, type Pace } from './pace.ts'
 import { type Budgets, RequestBytes } from './request-bytes.ts'
 import { newRequestId, requestIdFrom } from './request-id.ts'
 
@@ -20,6 +21,8 @@ export type Exchange = {
   startedAt: number
   /** What it has taken of the process's budgets. */
   bytes: RequestBytes
+  /** How fast an answer has to be taken that has taken of them. */
+  pace: Pace
 }
 
 /** A proxy's form of the request target (RFC 9112, 3.2.2): the path follows the origin. */
@@ -30,30 +33,34 @@ type ExchangeOptions = {
   budgets: Budgets
   /** What a proxy may have left in front of our paths. */
   basePath?: string | undefined
+  /** Whether there is something at a path. */
+  isPath?: (path: string) => boolean
+  pace?: Pace | undefined
 }
 
 export function openExchange(
   request: IncomingMessage,
   response: ServerResponse,
-  { budgets, basePath = '' }: ExchangeOptions,
+  { budgets, basePath = '', isPath = () => true, pace = ANSWER_PACE }: ExchangeOptions,
 ): Exchange {
-  const url = pathBelow(basePath, (request.url ?? '/').replace(ORIGIN, ''))
+  const url = (request.url ?? '/').replace(ORIGIN, '')
   const mark = url.indexOf('?')
+  const path = mark === -1 ? url : url.slice(0, mark)
+  const below = basePath !== '' && path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path
   return {
     request,
     response,
     requestId: requestIdFrom(request.headers['x-request-id']) ?? newRequestId(),
     method: request.method ?? 'GET',
-    path: mark === -1 ? url : url.slice(0, mark),
+    // A proxy may have taken it away already, and what is left may begin with the same word.
+    path: below !== path && isPath(below) ? below : path,
     query: mark === -1 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)),
     route: 'unmatched',
     startedAt: performance.now(),
     bytes: new RequestBytes(budgets),
+    pace,
   }
 }
-
-const pathBelow = (basePath: string, url: string): string =>
-  basePath !== '' && url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : url
 
 export type Headers = Record<string, string>
 
@@ -69,25 +76,50 @@ export function reply(
   body: string | Buffer | null,
 ): void {
   const length = body === null ? 0 : Buffer.byteLength(body)
-  if (status < 400 && !exchange.response.headersSent) exchange.bytes.takeReadyAnswer(length)
+  if (status < 400 && !exchange.response.headersSent) exchange.bytes.takeReadyAnswerNow(length)
   send(exchange, status, headers, body, length)
 }
 
+/** The same for an answer that can wait for room. */
+export async function replyInTurn(
+  exchange: Exchange,
+  status: number,
+  headers: Headers,
+  body: string,
+): Promise<void> {
+  await exchange.bytes.takeReadyAnswer(Buffer.byteLength(body))
+  reply(exchange, status, headers, body)
+}
+
 function send(
-  { request, response, requestId }: Exchange,
+  exchange: Exchange,
   status: number,
   headers: Headers,
   body: string | Buffer | null,
   length: number,
 ): void {
+  const { request, response, requestId } = exchange
   if (response.headersSent) return
   const lengthHeader: Headers = body === null ? {} : { 'content-length': String(length) }
   response.writeHead(status, { ...headers, 'x-request-id': requestId, ...lengthHeader })
+  if (body !== null && exchange.bytes.holdsRoom) return void sendAtPace(exchange, body)
   if (!isReceiving(request)) return void response.end(body ?? undefined)
   if (body === null) response.flushHeaders()
   else response.write(body)
   // discardBody never fails.
   void discardBody(request).then(() => response.end())
+}
+
+/** A client that leaves, or is too slow, is no failure. */
+async function sendAtPace({ request, response, pace }: Exchange, body: string | Buffer): Promise<void> {
+  const steps = atPace([body], pace, () => response.destroy())
+  try {
+    await pipeline(steps, response, { end: false })
+  } catch {
+    return void response.destroy()
+  }
+  if (isReceiving(request)) await discardBody(request)
+  response.end()
 }
 
 /** An answer that is the same for everybody, made once. */
@@ -119,12 +151,16 @@ export async function replyInParts(
   headers: Headers,
   parts: Readable,
 ): Promise<void> {
-  const { method, response, requestId } = exchange
+  const { method, response, requestId, bytes, pace } = exchange
   if (method === 'HEAD' || response.destroyed) endSource(parts)
   if (response.destroyed) return
   response.writeHead(status, { ...headers, 'x-request-id': requestId })
   if (method === 'HEAD') return void response.end()
-  await pipeline(parts, response).catch(ignoreDeparture)
+  const slowly = (source: AsyncIterable<string | Uint8Array>) =>
+    atPace(source, pace, () => response.destroy())
+  await (bytes.holdsRoom ? pipeline(parts, slowly, response) : pipeline(parts, response)).catch(
+    ignoreDeparture,
+  )
 }
 
 /** After its first part: a stream of events does not know what to end before it has begun. */

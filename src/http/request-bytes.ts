@@ -4,12 +4,13 @@ import { tooManyAnswers, tooManyBodies } from '../errors.ts'
 
 const MEGABYTE = 1024 * 1024
 /** Up to here a body or an answer is not counted: the limit of connections bounds these. */
-const UNCOUNTED = 64 * 1024
+export const UNCOUNTED = 64 * 1024
 const WAIT_MS = 10_000
 
 /** What the bodies and the answers of all requests of a process may take up. */
 export type Budgets = Record<
-  'largeBodies' | 'bodies' | 'publicBodies' | 'anonymousBodies' | 'answers' | 'answerParts',
+  | ('largeBodies' | 'bodies' | 'publicBodies' | 'anonymousBodies')
+  | ('answers' | 'waitingAnswers' | 'answerParts' | 'workedOn'),
   ByteBudget
 >
 
@@ -51,9 +52,23 @@ export const createBudgets = (): Budgets => ({
     waitMs: WAIT_MS,
     refusal: tooManyAnswers,
   }),
+  // These are in memory already.
+  waitingAnswers: new ByteBudget({
+    total: 8 * MEGABYTE,
+    perOwner: 4 * MEGABYTE,
+    waitMs: 0,
+    refusal: tooManyAnswers,
+  }),
   answerParts: new ByteBudget({
     total: 16 * MEGABYTE,
     perOwner: 4 * MEGABYTE,
+    waitMs: WAIT_MS,
+    refusal: tooManyAnswers,
+  }),
+  // Each of them holds the event loop and a connection for a while.
+  workedOn: new ByteBudget({
+    total: 2 * MEGABYTE,
+    perOwner: MEGABYTE,
     waitMs: WAIT_MS,
     refusal: tooManyAnswers,
   }),
@@ -68,9 +83,15 @@ export class RequestBytes {
   #isPublic = false
   #ofAnswer = 0
   #mustAnswer = false
+  #isInParts = false
 
   get taken(): number {
     return this.#ofAnswer
+  }
+
+  /** Whether others may wait for room that its answer has. */
+  get holdsRoom(): boolean {
+    return this.#taken.length > 0 || this.#isInParts
   }
 
   constructor(budgets: Budgets) {
@@ -125,19 +146,42 @@ export class RequestBytes {
   }
 
   /** Takes room for an answer that is ready to be written, unless it was taken before. Throws SERVICE_UNAVAILABLE. */
-  takeReadyAnswer(bytes: number): void {
+  takeReadyAnswerNow(bytes: number): void {
     const more = bytes - this.#ofAnswer
     if (more <= UNCOUNTED) return
     const { answers } = this.#budgets
     const owner = this.#owner ?? ''
     this.#taken.push(this.#mustAnswer ? answers.takeAnyway(more, owner) : answers.takeNow(more, owner))
+    this.#ofAnswer += more
+  }
+
+  /** The same, waiting for it as `takeAnswer` does, together with a few others. Throws SERVICE_UNAVAILABLE. */
+  async takeReadyAnswer(bytes: number): Promise<void> {
+    const { answers, waitingAnswers } = this.#budgets
+    const owner = this.#owner ?? ''
+    const canWait = !this.#mustAnswer && this.#ofAnswer === 0
+    if (bytes <= UNCOUNTED || !canWait || answers.hasRoomFor(bytes, owner)) {
+      return this.takeReadyAnswerNow(bytes)
+    }
+    const leave = waitingAnswers.takeNow(bytes, owner)
+    try {
+      await this.takeAnswer(bytes)
+    } finally {
+      leave()
+    }
   }
 
   /** Takes room for a part of an answer that is written in parts; each is given back when it is written. */
   takePart(bytes: number, mayBeRefused: boolean): Promise<GiveBack> {
     const { answerParts } = this.#budgets
     const owner = this.#owner ?? ''
+    this.#isInParts = true
     return mayBeRefused ? answerParts.take(bytes, owner) : answerParts.takeInTime(bytes, owner)
+  }
+
+  /** Waits until a part of so many bytes may be made, which others of the project are not at the same time. */
+  takeTurn(bytes: number): Promise<GiveBack> {
+    return this.#budgets.workedOn.takeInTime(bytes, this.#owner ?? '')
   }
 
   giveBack(): void {

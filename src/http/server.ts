@@ -14,6 +14,7 @@ import { answerBrokenRequests } from './broken-requests.ts'
 import { requestsUnderWay } from './close-server.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { type Exchange, openExchange, reply, replyHtml, replyJson } from './exchange.ts'
+import type { Pace } from './pace.ts'
 import { type Budgets, createBudgets } from './request-bytes.ts'
 import { RouteTable } from './routes.ts'
 import { Turns } from './turns.ts'
@@ -40,6 +41,7 @@ export type ServerOptions = {
   metrics: Metrics
   now: () => Date
   budgets?: Budgets
+  pace?: Pace
 }
 
 /** How long a client may take nothing of an answer that is on its way to it, in milliseconds; Node looks once more then. */
@@ -65,12 +67,13 @@ export function createHttpServer({
 
 /** Serves the routes. The function it returns closes the server without cutting anything off. */
 export function serveRoutes(server: Server, options: ServerOptions): () => Promise<void> {
-  const { budgets = createBudgets(), basePath, log } = options
+  const { budgets = createBudgets(), basePath, pace, log } = options
   const table = new RouteTable(options.routes)
+  const isPath = (path: string) => table.find('GET', path).kind !== 'none'
   const { follow, close } = requestsUnderWay(server)
   const turns = new Turns((request, response) => {
     follow(response)
-    const exchange = openExchange(request, response, { budgets, basePath })
+    const exchange = openExchange(request, response, { budgets, basePath, isPath, pace })
     let isHandled = false
     response.once('close', () => {
       if (isHandled) exchange.bytes.giveBack()

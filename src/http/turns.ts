@@ -3,16 +3,16 @@ import type { Socket } from 'node:net'
 
 /** Requests that may wait on a connection for the one before them; clients that pipeline send a few. */
 const MAX_WAITING = 64
-/** What they may bring together, in bytes. One alone may have any size: its body is not read before its turn. */
+/** When they have brought so much together, in bytes, nothing more is read until they have had their turns. */
 const MAX_WAITING_BYTES = 64 * 1024
 
 type Turn = { request: IncomingMessage; response: ServerResponse }
-type Connection = { busy: boolean; waiting: Turn[]; waitingBytes: number }
+type Connection = { busy: boolean; waiting: Turn[]; waitingBytes: number; isHeld: boolean }
 
 /**
  * Serves the requests of a connection one after the other. Node reads and parses requests for as long as they come,
- * whether or not anybody reads their answers; so what a client can have made ready for it is one answer, and who
- * sends more ahead than MAX_WAITING is cut off.
+ * whether or not anybody reads their answers; so what a client can have made ready for it is one answer, what it
+ * sends ahead is left where it is above MAX_WAITING_BYTES, and who sends more requests than MAX_WAITING is cut off.
  */
 export class Turns {
   readonly #serve: (request: IncomingMessage, response: ServerResponse) => void
@@ -40,8 +40,15 @@ export class Turns {
   #connectionOf(socket: Socket): Connection {
     const known = this.#connections.get(socket)
     if (known) return known
-    const connection = { busy: false, waiting: [], waitingBytes: 0 }
+    const connection: Connection = { busy: false, waiting: [], waitingBytes: 0, isHeld: false }
     this.#connections.set(socket, connection)
+    // Node resumes a socket whenever it has parsed a request or sent an answer. It is told so a moment later, when the
+    // socket may have been paused already: then it is read from all the same, and only a socket that flows can be paused.
+    socket.on('resume', () => {
+      if (!connection.isHeld) return
+      if (socket.isPaused()) socket.resume()
+      else socket.pause()
+    })
     return connection
   }
 
@@ -58,6 +65,7 @@ export class Turns {
     const turn = connection.waiting.shift()
     if (!turn) return
     connection.waitingBytes -= sizeOf(turn.request)
+    this.#holdOrRelease(socket, connection)
     this.#begin(connection, turn)
   }
 
@@ -65,13 +73,16 @@ export class Turns {
     const { waiting } = connection
     waiting.push(turn)
     connection.waitingBytes += sizeOf(turn.request)
-    if (
-      waiting.length <= MAX_WAITING &&
-      (waiting.length === 1 || connection.waitingBytes <= MAX_WAITING_BYTES)
-    )
-      return
+    if (waiting.length <= MAX_WAITING) return void this.#holdOrRelease(socket, connection)
     connection.waiting = []
     socket.destroy()
+  }
+
+  #holdOrRelease(socket: Socket, connection: Connection): void {
+    const wasHeld = connection.isHeld
+    connection.isHeld = connection.waitingBytes > MAX_WAITING_BYTES
+    if (connection.isHeld) socket.pause()
+    else if (wasHeld) socket.resume()
   }
 }
 

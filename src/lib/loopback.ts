@@ -12,6 +12,6 @@ export function isLoopbackAddress(address: string): boolean {
 
 /** The same of a host as URLs have it: a name, or an address, of IPv6 with or without brackets. */
 export function isLoopbackHost(host: string): boolean {
-  // RFC 6761, 6.3: nobody else can have these names.
-  return /^(?:.+\.)?localhost$/i.test(host) || isLoopbackAddress(host.replace(/^\[(.*)\]$/, '$1'))
+  // RFC 6761, 6.3: nobody else can have these names. A dot at the end says that a name is whole.
+  return /^(?:.+\.)?localhost\.?$/i.test(host) || isLoopbackAddress(host.replace(/^\[(.*)\]$/, '$1'))
 }

@@ -50,9 +50,13 @@ export class Slots {
     return entered ? this.#givingBack(size, owner) : null
   }
 
+  hasRoomFor(size: number, owner: string): boolean {
+    return this.#fits({ size, owner })
+  }
+
   /** The same without waiting; null when there is not so much. */
   takeNow(size: number, owner: string): (() => void) | null {
-    if (!this.#fits({ size, owner })) return null
+    if (!this.hasRoomFor(size, owner)) return null
     this.#note(owner, size)
     return this.#givingBack(size, owner)
   }

@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { domainToASCII } from 'node:url'
 import MailComposer, {
   type MailComposerAttachment,
@@ -6,6 +7,7 @@ import MailComposer, {
 } from 'nodemailer/lib/mail-composer'
 import { foldLines } from 'nodemailer/lib/mime-funcs'
 import MimeNode from 'nodemailer/lib/mime-node'
+import { Pauses } from '../lib/pauses.ts'
 import { type DkimOptions, dkimSignature } from './dkim.ts'
 import { headerText, oneLine, phrase } from './header-text.ts'
 import { isHeaderName, isOrder, isOwnHeader } from './headers.rules.ts'
@@ -68,7 +70,7 @@ export async function composeMessage(mail: OutgoingMail): Promise<Composed> {
   const end = rest.indexOf(emptyLine) + 2
   const header = Buffer.concat([Buffer.from(fromField + toField), rest.subarray(0, end)])
   const body = rest.subarray(end + 2)
-  const signed = key ? dkimSignature(header, body, key) : ''
+  const signed = key ? await dkimSignature(header, body, key) : ''
   return { from, to, raw: Buffer.concat([Buffer.from(signed, 'latin1'), header, rest.subarray(end)]) }
 }
 
@@ -81,8 +83,8 @@ function options(mail: OutgoingMail): MailComposerOptions {
     messageId: mail.messageId,
     date: mail.date,
     headers: headers(mail),
-    text: lineFeeds(mail.text),
-    html: lineFeeds(mail.html),
+    text: content(mail.text),
+    html: content(mail.html),
     attachments: mail.attachments.map(attachment),
     newline: 'windows',
     disableFileAccess: true,
@@ -122,6 +124,33 @@ function headers(mail: OutgoingMail) {
 /** Written by us: nodemailer would encode any value with a quotation mark, and lose blanks at the ends. */
 function unstructured(key: string, value: string) {
   return { key, value: { value: headerText(value), prepared: true, foldLines: true } }
+}
+
+/** A longer text is encoded in pieces of so many characters: nodemailer would look at it, and encode it, in one go. */
+const longestPiece = 64 * 1024
+
+function content(text: string) {
+  if (text.length <= longestPiece) return lineFeeds(text)
+  return { content: Readable.from(inPieces(text)), contentTransferEncoding: encodingOf(text) }
+}
+
+/** What is shorter, by the beginning of the text: quoted-printable takes three characters for what is not ASCII. */
+function encodingOf(text: string): 'quoted-printable' | 'base64' {
+  const beginning = text.slice(0, longestPiece)
+  return Buffer.byteLength(beginning) < beginning.length * 1.1 ? 'quoted-printable' : 'base64'
+}
+
+/** Others have the event loop between pieces. */
+async function* inPieces(text: string): AsyncGenerator<string, void> {
+  const pauses = new Pauses()
+  for (let start = 0; start < text.length; ) {
+    let end = start + longestPiece
+    // CR and LF, and the halves of a character, stay together.
+    while (/^(?:\r\n|[\ud800-\udbff][\udc00-\udfff])$/.test(text.slice(end - 1, end + 1))) end += 1
+    yield lineFeeds(text.slice(start, end))
+    start = end
+    await pauses.whenDue()
+  }
 }
 
 /** A lone CR ends a line for some servers and not for others, which lets a body smuggle a second message in. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { GiveBack } from '../byte-budget.ts'
 import { isJsonObject } from '../lib/json.ts'
 import type { Piece } from '../pieces.ts'
@@ -6,6 +7,8 @@ import type { Piece } from '../pieces.ts'
 type Work = {
   /** Waits until there is room for so many bytes. Only the first piece may be refused: then nothing has been sent. */
   takeRoom: (bytes: number, isFirst: boolean) => Promise<GiveBack>
+  /** Waits until so many bytes may be worked on. */
+  takeTurn: (bytes: number) => Promise<GiveBack>
   /** Makes what is shown of records. */
   complete: (records: unknown[]) => Promise<unknown[]>
 }
@@ -46,21 +49,33 @@ async function* partsOf(
   body: unknown,
   list: unknown[],
   pieces: readonly Piece[],
-  { takeRoom, complete }: Work,
+  { takeRoom, takeTurn, complete }: Work,
 ): Parts {
+  const textOf = async ({ bytes, read }: Piece): Promise<Buffer> => {
+    const giveBack = await takeTurn(bytes)
+    try {
+      const records = await read()
+      await nextTurn()
+      const items = await complete(records)
+      await nextTurn()
+      // Without the brackets. As bytes it is not copied on its way.
+      return Buffer.from(JSON.stringify(items)).subarray(1, -1)
+    } finally {
+      giveBack()
+    }
+  }
   const mark = randomUUID()
   const text = JSON.stringify(body, (_key, value) => (value === list ? mark : value))
   const [before = '', after = ''] = text.split(`"${mark}"`)
   let lead = `${before}[`
-  for (const [place, { bytes, read }] of pieces.entries()) {
-    const giveBack = await takeRoom(bytes, place === 0)
+  for (const [place, piece] of pieces.entries()) {
+    const giveBack = await takeRoom(piece.bytes, place === 0)
     try {
-      const items = await complete(await read())
+      const items = await textOf(piece)
       if (items.length === 0) continue
       yield lead
       lead = ','
-      // Without the brackets. As bytes it is not copied on its way.
-      yield Buffer.from(JSON.stringify(items)).subarray(1, -1)
+      yield items
     } finally {
       giveBack()
     }

@@ -22,7 +22,7 @@ import {
   JSON_HEADERS,
   reply,
   replyInParts,
-  replyJson,
+  replyInTurn,
 } from '../http/exchange.ts'
 import { readUpload } from '../http/multipart.ts'
 import type { ErrorBody, ServerRoute } from '../http/server.ts'
@@ -194,11 +194,17 @@ function assertArguments(operation: RestOperation, values: Record<string, unknow
   }
 }
 
-function answer(exchange: Exchange, operation: RestOperation, result: unknown, headers: Headers): void {
+async function answer(
+  exchange: Exchange,
+  operation: RestOperation,
+  result: unknown,
+  headers: Headers,
+): Promise<void> {
   const { otherStatus } = operation.route
   const status = otherStatus?.applies(result) ? otherStatus.status : operation.route.status
-  if (status === 204) reply(exchange, 204, headers, null)
-  else replyJson(exchange, status, bodyOf(operation, result), headers)
+  if (status === 204) return reply(exchange, 204, headers, null)
+  const body = JSON.stringify(bodyOf(operation, result))
+  await replyInTurn(exchange, status, { ...JSON_HEADERS, ...headers }, body)
 }
 
 function bodyOf({ route: { wrapped, omittedWhenNull } }: RestOperation, result: unknown): unknown {
@@ -219,8 +225,9 @@ async function answerInPieces(
   complete: (records: unknown[]) => Promise<unknown[]>,
 ): Promise<void> {
   const takeRoom = (bytes: number, isFirst: boolean) => exchange.bytes.takePart(bytes, isFirst)
+  const takeTurn = (bytes: number) => exchange.bytes.takeTurn(bytes)
   const body = bodyOf(operation, result)
-  const text = await textInPieces(body, listOf(result), pieces.all, { takeRoom, complete })
+  const text = await textInPieces(body, listOf(result), pieces.all, { takeRoom, takeTurn, complete })
   await replyInParts(exchange, operation.route.status, JSON_HEADERS, Readable.from(text))
 }
 

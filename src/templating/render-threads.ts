@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { Slots } from '../lib/slots.ts'
+import { type Leave, TimedTurns } from '../lib/timed-turns.ts'
 import type { Answer, Job, TaskName } from './tasks.ts'
 
 /** Too many tasks of a project wait. */
@@ -8,7 +8,8 @@ export class RenderingBusy extends Error {
   override name = 'RenderingBusy'
 }
 
-const THREADS = 2
+/** Two for everybody, and one for who has used little time: a short task need not wait for the end of long ones. */
+const THREADS = { places: 3, reserved: 1 }
 const MAX_WAITING = { perOwner: 50, all: 500 }
 /** Milliseconds for one task, and for the start of a thread. */
 const TASK_MS = 10_000
@@ -24,12 +25,12 @@ type RunOptions = {
 const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 }
 
 /**
- * Threads beside the one that serves requests, started when they are needed first. Owners take turns, each with one
- * task at a time. A task that takes too long, or too much memory, ends with its thread.
+ * Threads beside the one that serves requests, started when they are needed first. Owners take turns by the time that
+ * they use, each with one task at a time. A task that takes too long, or too much memory, ends with its thread.
  */
 export class RenderThreads {
   readonly #taskMs: number
-  readonly #slots = new Slots(THREADS, { perOwner: 1 })
+  readonly #turns = new TimedTurns(THREADS)
   readonly #waiting = new Map<string, number>()
   readonly #idle: Worker[] = []
   readonly #running = new Set<Worker>()
@@ -50,10 +51,11 @@ export class RenderThreads {
     { taskMs = this.#taskMs, mayWait = false }: RunOptions = {},
   ): Promise<Answer<Name>['result']> {
     const leave = await this.#enter(owner, mayWait)
+    const used = { ms: 0 }
     try {
-      return await this.#perform(jobOf(), taskMs)
+      return await this.#perform(jobOf(), taskMs, used)
     } finally {
-      leave()
+      leave(used.ms)
     }
   }
 
@@ -62,13 +64,13 @@ export class RenderThreads {
     await Promise.all([...this.#running].map((thread) => thread.terminate()))
   }
 
-  async #enter(owner: string, mayWait: boolean): Promise<() => void> {
-    if (mayWait) return this.#slots.take(1, owner)
+  async #enter(owner: string, mayWait: boolean): Promise<Leave> {
+    if (mayWait) return this.#turns.take(owner)
     const own = this.#waiting.get(owner) ?? 0
     if (own >= MAX_WAITING.perOwner || this.#waitingInAll >= MAX_WAITING.all) throw new RenderingBusy()
     this.#noteWaiting(owner, 1)
     try {
-      return await this.#slots.take(1, owner)
+      return await this.#turns.take(owner)
     } finally {
       this.#noteWaiting(owner, -1)
     }
@@ -81,14 +83,21 @@ export class RenderThreads {
     this.#waitingInAll += change
   }
 
-  async #perform<Name extends TaskName>(job: Job<Name>, taskMs: number): Promise<Answer<Name>['result']> {
+  /** Notes what the task itself has used. */
+  async #perform<Name extends TaskName>(
+    job: Job<Name>,
+    taskMs: number,
+    used: { ms: number },
+  ): Promise<Answer<Name>['result']> {
     if (this.#isStopped) throw new RenderingBusy()
     const known = this.#idle.pop()
     const thread = known ?? this.#start()
     thread.ref()
+    let began = performance.now()
     try {
       // It says when it has loaded what it works with, which takes long on a busy machine.
       if (!known) await nextMessage(thread, START_MS)
+      began = performance.now()
       thread.postMessage(job)
       const [answer]: Answer<Name>[] = await nextMessage(thread, taskMs)
       this.#idle.push(thread)
@@ -98,6 +107,7 @@ export class RenderThreads {
       if (isTooMuch(error)) return null
       throw error
     } finally {
+      used.ms = performance.now() - began
       // A thread that waits for work keeps no process alive.
       thread.unref()
     }

@@ -45,6 +45,7 @@ async function startWorld() {
     honest: await backstage.newProject(unlimited),
     tenant: await backstage.newProject(),
     unlimited: await backstage.newProject(unlimited),
+    bystander: await backstage.newProject(unlimited),
   }
   await backstage.stop()
   const stop = async () => {
@@ -75,11 +76,20 @@ async function runAttack({ env, projects }: World, attack: Attack): Promise<bool
   try {
     const stopWatching = watch(service.url, service.pid, projects.honest)
     await pause(SETTLE_MS)
-    const { tenant, unlimited } = projects
+    const { tenant, unlimited, bystander } = projects
     const signal = AbortSignal.timeout(ATTACK_MS)
     const port = Number(env.PORT)
     const databaseUrl = env.DATABASE_URL
-    const target = { url: service.url, host: '127.0.0.1', port, databaseUrl, tenant, unlimited, signal }
+    const target = {
+      url: service.url,
+      host: '127.0.0.1',
+      port,
+      databaseUrl,
+      tenant,
+      unlimited,
+      bystander,
+      signal,
+    }
     const seen = await attack.run(target)
     await pause(SETTLE_MS)
     const observed = await stopWatching()

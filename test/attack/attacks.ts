@@ -14,7 +14,9 @@ import { manyConnections } from './cases/many-connections.ts'
 import { nameFlood } from './cases/name-flood.ts'
 import { openApiFlood } from './cases/openapi-flood.ts'
 import { rebinding } from './cases/rebinding.ts'
+import { renderingTurns } from './cases/rendering-turns.ts'
 import { segmentTree } from './cases/segment-tree.ts'
+import { slowReaders } from './cases/slow-readers.ts'
 import { stalledReaders } from './cases/stalled-readers.ts'
 import { uploadFlood } from './cases/upload-flood.ts'
 import type { Attack } from './define-attack.ts'
@@ -44,4 +46,6 @@ export const attacks: readonly Attack[] = [
   fifteenAliases,
   largeNestedLists,
   bodiesInLists,
+  slowReaders,
+  renderingTurns,
 ]

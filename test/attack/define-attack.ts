@@ -11,6 +11,8 @@ export type Target = {
   tenant: Project
   /** The same without a limit of requests, for cases about something else. */
   unlimited: Project
+  /** A project that does no harm, to see how it fares. */
+  bystander: Project
   /** Aborted when the attack has lasted as long as it may. */
   signal: AbortSignal
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
+import { readBody } from '../../src/http/body.ts'
 import { limitConnections } from '../../src/http/connections.ts'
 import { fixedAnswer, replyFixed, replyJson } from '../../src/http/exchange.ts'
 import type { ServerRoute } from '../../src/http/server.ts'
@@ -28,6 +29,15 @@ async function startCounting() {
         await seen.gate.promise
         seen.atOnce -= 1
         replyJson(exchange, 200, {})
+      },
+    },
+    {
+      method: 'POST',
+      path: '/waits',
+      handle: async (exchange) => {
+        seen.served += 1
+        await seen.gate.promise
+        replyJson(exchange, 200, { length: (await readBody(exchange, 1024 * 1024)).length })
       },
     },
     { method: 'GET', path: '/large', handle: (exchange) => replyFixed(exchange, LARGE) },
@@ -69,19 +79,39 @@ scenario('Requests on one connection', startCounting, (test) => {
     connection.end()
   })
 
-  test('of which too many wait end it, also when they have much to say', async (started) => {
-    const { url, seen } = started
+  test('of which too many wait end it', async ({ url, seen }) => {
     seen.gate = Promise.withResolvers()
-    const wordy = `GET /waits HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(30_000)}\r\n\r\n`
-    for (const [request, count] of [
-      [get('/waits'), 66],
-      [wordy, 4],
-    ] as const) {
-      const connection = openRaw(url)
-      connection.write(request.repeat(count))
-      await connection.closed
-    }
+    const connection = openRaw(url)
+    connection.write(get('/waits').repeat(66))
+    await connection.closed
     seen.gate.resolve()
+  })
+
+  test('are left on the wire while those before them have much to say', async ({ url, seen, server }) => {
+    const long = 'a'.repeat(40_000)
+    for (const request of [
+      `POST /waits HTTP/1.1\r\nHost: x\r\nContent-Length: ${long.length}\r\n\r\n${long}`,
+      `GET /waits HTTP/1.1\r\nHost: x\r\nX-Long: ${long.slice(0, 30_000)}\r\n\r\n`,
+    ]) {
+      seen.gate = Promise.withResolvers()
+      const before = seen.served
+      let parsed = 0
+      let most = 0
+      const count = () => {
+        parsed += 1
+        most = Math.max(most, parsed - (seen.served - before))
+      }
+      server.on('request', count)
+      const connection = openRaw(url)
+      connection.write(request.repeat(40))
+      await until('the first to be served', () => seen.served === before + 1)
+      seen.gate.resolve()
+      for (let index = 0; index < 40; index += 1) assert.is((await connection.answer()).status, 200)
+      // Some 100 KB are read ahead.
+      assert.ok(most >= 2 && most <= 6, `${most} waited`)
+      server.off('request', count)
+      connection.end()
+    }
   })
 
   test('that wait when it ends are forgotten, and hold up nobody', async () => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
 import { openRaw } from '../support/raw-http.ts'
 import { assertGraphQLRefused } from '../support/refusals.ts'
@@ -111,6 +113,42 @@ scenario('A list over REST that is large', startService, (test) => {
 
 scenario('A list over GraphQL that is large', startService, (test) => {
   const QUERY = '{ templates(pageSize: 100) { data { body } } }'
+
+  /** Asks, and takes only the beginning of the answer. */
+  async function beginToTake({ url }: Service, { secret }: Project, query: string) {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    const body = JSON.stringify({ query })
+    const head = [
+      'POST /graphql HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${secret}`,
+      'Content-Type: application/json',
+    ]
+    socket.write(`${head.join('\r\n')}\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    const [beginning] = await once(socket, 'data')
+    socket.pause()
+    assert.match(String(beginning), /^HTTP\/1.1 200 /)
+    return socket
+  }
+
+  test('leaves no room for others while it is not taken, but what writes is answered', async (service) => {
+    const { call, newProject } = service
+    const project = await newProject()
+    const { secret: key } = project
+    await makeTemplates(service, project, Array(25).fill(500_000))
+    const page = (number: number) => `{ templates(pageSize: 16, page: ${number}) { data { id body } } }`
+    const readers = [
+      await beginToTake(service, project, page(1)),
+      await beginToTake(service, project, page(2)),
+    ]
+    const to = Array.from({ length: 1_000 }, (_, index) => `${'a'.repeat(60)}${index}@example.org`)
+    const mail = { to, from: `a@${project.domain}`, subject: 'Hello', body: 'Hello' }
+    const { status, text } = await call('POST', '/v1/send', { key, body: mail })
+    assert.is(status, 200)
+    assert.ok(text.length > 180_000)
+    for (const reader of readers) reader.destroy()
+  })
 
   test('is answered whole', async (service) => {
     const project = await service.newProject()

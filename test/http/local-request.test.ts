@@ -13,7 +13,15 @@ const PATHS = [
   '/metrics',
 ]
 
-const MINE = ['127.0.0.1', '127.0.0.1:4000', 'localhost', 'LOCALHOST:4000', 'mail.localhost', '[::1]:4000']
+const MINE = [
+  '127.0.0.1',
+  '127.0.0.1:4000',
+  'localhost',
+  'LOCALHOST:4000',
+  'localhost.:4000',
+  'mail.localhost',
+  '[::1]:4000',
+]
 
 /** Names that lead to 127.0.0.1 when their owner wants, and what is not this machine by any name. */
 const FOREIGN = [

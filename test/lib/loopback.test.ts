@@ -33,13 +33,22 @@ scenario('Loopback', nothingShared, (test) => {
   })
 
   test('is known by its names', () => {
-    for (const host of ['localhost', 'LocalHost', 'mail.localhost', '[::1]', '[::ffff:127.0.0.1]']) {
+    for (const host of [
+      'localhost',
+      'LocalHost',
+      'localhost.',
+      'mail.localhost',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+    ]) {
       assert.ok(isLoopbackHost(host), host)
     }
     for (const host of [
       ...OTHERS,
       '',
       'localhost.example',
+      'localhost..',
+      '127.0.0.1.',
       'notlocalhost',
       '127.0.0.1.example',
       'localhost:80',

@@ -16,6 +16,24 @@ scenario('The MIME message: body', nothingShared, (test) => {
     assert.ok(linesOf(raw).every(({ length }) => length <= 998))
   })
 
+  test('long HTML arrives whole, wherever it is cut on its way, and is signed', async () => {
+    const piece = 64 * 1024
+    for (const [character, encoding] of [
+      ['x', 'quoted-printable'],
+      ['漢', 'base64'],
+      ['😀', 'base64'],
+    ] as const) {
+      for (const shift of [0, 1, 2]) {
+        const filled = character.repeat(Math.ceil(piece / character.length))
+        const html = `${'y'.repeat(shift)}${filled}\r\n${filled} \r\r\n\n${filled}\r\n\r\n${'<p>a  b </p>\r\n'.repeat(20_000)}\n\n`
+        const { raw, email } = await composed({ html, dkim: dkimKey })
+        assert.is(email.html?.trimEnd(), html.replace(/\r\n?/g, '\n').trimEnd())
+        assert.match(raw.toString('latin1'), `Content-Transfer-Encoding: ${encoding}`)
+        assert.equal(await dkimResults(raw), ['pass'])
+      }
+    }
+  })
+
   test('any HTML and text is read back', async () => {
     const property = fc.asyncProperty(line, line, async (html, text) => {
       const { email } = await composed({ html: `<p>${html}</p>\n.\n..`, text: `text ${text}\n.\nend` })

@@ -116,19 +116,24 @@ export async function listImages(ctx: Ctx, query: PageRequest): Promise<OffsetPa
 export async function deleteImage(ctx: Ctx, key: string): Promise<void> {
   const projectId = projectIdOf(ctx)
   if ((await ctx.db.upload.count({ where: { projectId, key } })) === 0) throw notFound('The image')
+  await removeImage(ctx, key)
+}
+
+/** The same, also when another request removes it at the same moment. */
+async function removeImage(ctx: Ctx, key: string): Promise<void> {
   try {
     await removeEverywhere(ctx.config, key)
   } catch (error) {
     ctx.log.error({ err: error, requestId: ctx.requestId, key }, 'an image could not be removed')
     throw imageStoreOf(ctx.config).failure()
   }
-  await ctx.db.upload.deleteMany({ where: { projectId, key } })
+  await ctx.db.upload.deleteMany({ where: { projectId: projectIdOf(ctx), key } })
 }
 
 /** Removes at most `limit` images of the project that were uploaded before that time, and returns how many. */
 export async function deleteImagesBefore(ctx: Ctx, time: Date, limit: number): Promise<number> {
   const where = { projectId: projectIdOf(ctx), id: { lt: earliestId(time) } }
   const old = await ctx.db.upload.findMany({ where, orderBy: { id: 'asc' }, take: limit })
-  for (const { key } of old) await deleteImage(ctx, key)
+  for (const { key } of old) await removeImage(ctx, key)
   return old.length
 }
