@@ -1,3 +1,4 @@
+import { compressedBodies } from './cases/compressed-bodies.ts'
 import {
   guessedKeys,
   introspectionAliases,
@@ -44,4 +45,5 @@ export const attacks: readonly Attack[] = [
   fifteenAliases,
   largeNestedLists,
   bodiesInLists,
+  compressedBodies,
 ]
