@@ -150,6 +150,7 @@ function bodyOf(operation: RestOperation): Operation['requestBody'] {
 
 const COMMON_HEADERS: Answer['headers'] = {
   'X-Request-Id': referenceTo('headers', 'RequestId'),
+  'X-Mailwright-Warning': referenceTo('headers', 'Warning'),
   'RateLimit-Limit': referenceTo('headers', 'RateLimitLimit'),
   'RateLimit-Remaining': referenceTo('headers', 'RateLimitRemaining'),
   'RateLimit-Reset': referenceTo('headers', 'RateLimitReset'),
