@@ -1,3 +1,5 @@
+import { nearPath } from './near-paths.ts'
+
 export type Match<Route> =
   | { kind: 'found'; route: Route; params: Record<string, string> }
   | { kind: 'method'; allowed: string[] }
@@ -27,7 +29,7 @@ export class RouteTable<Route extends { method: string; path: string }> {
   }
 
   find(method: string, path: string): Match<Route> {
-    const candidates = [this.#fixed.get(path), ...this.#matching(path)].filter((entry) => entry !== undefined)
+    const candidates = this.#candidates(path)
     for (const entry of candidates) {
       const route = entry.byMethod.get(method)
       if (!route) continue
@@ -36,6 +38,17 @@ export class RouteTable<Route extends { method: string; path: string }> {
     }
     if (candidates.length === 0) return { kind: 'none' }
     return { kind: 'method', allowed: candidates.flatMap((entry) => [...entry.byMethod.keys()]) }
+  }
+
+  /** The path that someone likely meant who asked for one that there is not, and its methods. */
+  near(path: string): { path: string; methods: string[] } | null {
+    const found = nearPath(path, (one) => this.#candidates(one).length > 0, this.#fixed.keys())
+    if (found === null) return null
+    return { path: found, methods: this.#candidates(found).flatMap(({ byMethod }) => [...byMethod.keys()]) }
+  }
+
+  #candidates(path: string): Entry<Route>[] {
+    return [this.#fixed.get(path), ...this.#matching(path)].filter((entry) => entry !== undefined)
   }
 
   #matching(path: string): Entry<Route>[] {
