@@ -7,13 +7,17 @@ export type Match<Route> =
 
 type Entry<Route> = { pattern: string[]; byMethod: Map<string, Route> }
 
-/** Finds routes by path; `:name` in a pattern takes one segment. Fixed segments win over parameters. */
+/**
+ * Finds routes by path; `:name` in a pattern takes one segment. Fixed segments win over parameters, those at the end over
+ * others: of `/events/contact/:id` and `/events/:name/usage` the second one takes `/events/contact/usage`.
+ */
 export class RouteTable<Route extends { method: string; path: string }> {
   readonly #fixed = new Map<string, Entry<Route>>()
   readonly #withParameters: Entry<Route>[] = []
 
   constructor(routes: readonly Route[]) {
     for (const route of routes) this.#entryFor(route.path).byMethod.set(route.method, route)
+    this.#withParameters.sort((a, b) => Number(endsWithParameter(a)) - Number(endsWithParameter(b)))
   }
 
   #entryFor(path: string): Entry<Route> {
@@ -63,6 +67,9 @@ export class RouteTable<Route extends { method: string; path: string }> {
     )
   }
 }
+
+const endsWithParameter = ({ pattern }: { pattern: string[] }): boolean =>
+  pattern.at(-1)?.startsWith(':') ?? false
 
 /** Null when a segment is not valid percent-encoding, or NUL: no resource can have such a name. */
 function parametersOf(pattern: string[], path: string): Record<string, string> | null {

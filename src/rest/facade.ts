@@ -51,13 +51,23 @@ type Facade = RestFacade & { ignoredFields: IgnoredFieldsLog }
 
 export function restRoutes(given: RestFacade, operations: readonly RestOperation[]): ServerRoute[] {
   const facade: Facade = { ...given, ignoredFields: new IgnoredFieldsLog(given.services.log) }
-  return operations.map((operation) => ({
-    method: operation.method,
-    path: operation.path,
-    handle: (exchange, params) => handleRest(facade, exchange, operation, params),
-    errorBody: (error) => shortError(operation, error),
-  }))
+  return operations.flatMap((operation) => {
+    const { method, path, route } = operation
+    const { byQuery } = route
+    const errorBody = (error: AppError) => shortError(operation, error)
+    const first: ServerRoute = {
+      ...{ method, path, errorBody },
+      handle: (exchange, params) => handleRest(facade, exchange, operation, params),
+    }
+    if (!byQuery) return [first]
+    const handle: ServerRoute['handle'] = (exchange) =>
+      handleRest(facade, { ...exchange, query: renamed(exchange.query, byQuery) }, operation, {})
+    return [first, { method, path: byQuery.path, handle, errorBody }]
+  })
 }
+
+const renamed = (query: URLSearchParams, { parameter, argument }: { parameter: string; argument: string }) =>
+  new URLSearchParams([...query].map(([name, value]) => [name === parameter ? argument : name, value]))
 
 /**
  * Answers one REST request: who asks, may they, within the limit; then the Idempotency-Key, the body, its
