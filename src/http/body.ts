@@ -41,14 +41,15 @@ export async function readBody({ request, bytes }: Exchange, limit: number): Pro
   if (Number(declared ?? 0) > limit) throw bodyTooLarge(limit)
   // How large a compressed body becomes is not known before.
   const length = decoding ? undefined : declared
-  if (length !== undefined) await bytes.takeBody(Number(length))
+  const expected = decoding ? Math.min(limit, expectedBytes(declared)) : Number(length ?? 0)
+  await bytes.takeBody(expected)
   // Chunks that are joined at the end would take twice the memory.
   const whole = length === undefined ? null : Buffer.allocUnsafe(Number(length))
   const chunks: Buffer[] = []
   let size = 0
   let received = 0
-  // Up to here it is not counted.
-  let taken = CHUNKED_STEP
+  // The first step is not counted.
+  let taken = Math.max(CHUNKED_STEP, expected)
   const began = performance.now()
   const pace = setInterval(() => {
     const part = (performance.now() - began - PACE.grace) / PACE.whole
@@ -102,6 +103,14 @@ function decoded(
   pipeline(counted(), decoder).catch(() => {})
   return decoder
 }
+
+/** JSON seldom becomes larger than this, compressed; whoever has waited for so much room need not be given up soon. */
+const EXPECTED_GROWTH = 32
+const EXPECTED_OF_CHUNKED = 4 * 1024 * 1024
+
+/** What a compressed body of so many bytes is expected to become, before anything of it is there. */
+const expectedBytes = (declared: string | undefined): number =>
+  declared === undefined ? EXPECTED_OF_CHUNKED : EXPECTED_GROWTH * Number(declared)
 
 const bodyTooLarge = (limit: number) =>
   tooLarge(`The request body is larger than ${Math.floor(limit / 1024)} KB, the limit of this endpoint.`)
