@@ -85,7 +85,7 @@ export class KeyRing {
   ): Promise<Actor> {
     if (!authorization) return ANONYMOUS
     const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
-    if (!KEY.test(key)) throw invalidApiKey()
+    if (!KEY.test(key)) throw unreadableKey(authorization)
     const keyHash = hashKey(key)
     const known = this.#remembered.get(keyHash.toString('hex'))
     if (recheckedLater && known && known.until > this.#services.now().getTime()) return known.actor
@@ -113,6 +113,25 @@ export class KeyRing {
   }
 }
 
+/** What is wrong with a header Authorization that holds no key as it should. */
+function unreadableKey(authorization: string): AppError {
+  const [scheme = '', ...rest] = authorization.trim().split(/\s+/)
+  if (/^basic$/i.test(scheme)) {
+    return invalidApiKey('Keys are not sent as Basic authentication.', HOW_TO_SEND)
+  }
+  if (rest.length === 0 && /^[ps]k_/.test(scheme)) {
+    return invalidApiKey('The word Bearer is missing before the API key.', HOW_TO_SEND)
+  }
+  if (!/^bearer$/i.test(scheme))
+    return invalidApiKey('The header Authorization holds no API key.', HOW_TO_SEND)
+  return invalidApiKey(
+    'What follows Bearer is no API key: a key is pk_ or sk_ and 64 characters from 0-9 and a-f.',
+    'Send the whole key, without quotation marks or brackets, as "Authorization: Bearer <API key>".',
+  )
+}
+
+const HOW_TO_SEND = 'Send the header "Authorization: Bearer <API key>".'
+
 /** Refuses an actor that may not use the operation, or a disabled project that may not change anything. */
 export function assertAccess(
   actor: Actor,
@@ -122,10 +141,16 @@ export function assertAccess(
   if (operation.access === 'anyone' || actor.kind === 'system') return
   if (actor.kind === 'anonymous') throw missingAuth()
   if (operation.access === 'secretKey' && actor.keyKind !== 'secret') {
-    throw invalidApiKey('A public key may only track events.', 'Use the secret key (sk_…) on a server.')
+    throw invalidApiKey(
+      'A public key may only track events.',
+      'Use the secret key of the project (sk_…) here, on a server only.',
+    )
   }
   if (operation.access === 'publicKey' && actor.keyKind !== 'public' && !trackAcceptsSecretKey) {
-    throw invalidApiKey('Events are tracked with the public key.', 'Use the public key (pk_…).')
+    throw invalidApiKey(
+      'Events are tracked with the public key.',
+      'Use the public key of the project (pk_…) here, or POST /events/track with the secret one.',
+    )
   }
   if (operation.writes && actor.project.disabled) throw projectDisabled(actor.project.disabledReason)
 }

@@ -14,6 +14,7 @@ import { StrangerLimit } from './http/stranger-limit.ts'
 import { httpRoutes } from './http.ts'
 import { deliverMail, jobs, projectWorks, workKinds } from './jobs.ts'
 import { freePort } from './lib/free-port.ts'
+import { OperatorError } from './lib/operator-error.ts'
 import { RateLimiter } from './limits.ts'
 import { chooseMailer, mailboxReader } from './mail/choose-mailer.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
@@ -91,8 +92,27 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
   const { basePath, dashboardUrl } = config
   const close = serveRoutes(server, { routes, basePath, dashboardUrl, log, metrics, now })
   server.listen(config.port, config.host)
-  await once(server, 'listening')
+  await once(server, 'listening').catch((error: unknown) => {
+    throw explained(error, config)
+  })
   return { name: 'http', stop: close }
+}
+
+/** Why the server cannot listen, and what to do about it. */
+function explained(error: unknown, { host, port }: Config): unknown {
+  switch (error instanceof Error && 'code' in error && error.code) {
+    case 'EADDRINUSE':
+      return new OperatorError(
+        `Port ${port} of ${host} is taken. Stop what uses it, or start with another PORT (PORT=0 takes any free one).`,
+      )
+    case 'EACCES':
+      return new OperatorError(`Port ${port} may not be used by this account. Use a PORT above 1023.`)
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new OperatorError(`This machine has no address ${host}. Correct HOST.`)
+    default:
+      return error
+  }
 }
 
 /** What waits of each kind of work. */

@@ -48,6 +48,8 @@ function build(v: Variables) {
     dataDir,
     roles: v.ROLES,
     apiUrl,
+    /** Whether somebody has said what the address of this service is. */
+    isApiUrlGiven: v.API_URL !== undefined,
     /** The path of API_URL, where a proxy leads to this service; empty for none. */
     basePath: new URL(apiUrl).pathname.replace(/\/$/, ''),
     dashboardUrl: v.DASHBOARD_URL ?? null,

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { isServerAddress } from './lib/dns-resolver.ts'
 import { isEhloName } from './lib/ehlo-name.ts'
+import { issueText } from './lib/issue-text.ts'
 import { isNetwork } from './lib/networks.ts'
+import { OperatorError } from './lib/operator-error.ts'
 
 const ROLES = ['http', 'worker'] as const
 
@@ -18,7 +20,7 @@ const list = z.string().transform((value) =>
     .filter(Boolean),
 )
 const url = z
-  .url({ protocol: /^https?$/ })
+  .url({ protocol: /^https?$/, error: 'must be an address such as https://mail.example.com' })
   .refine((value) => !/[?#]/.test(value), 'must have no query and no fragment')
   .transform((value) => value.replace(/\/+$/, ''))
 
@@ -36,7 +38,13 @@ const variables = z.object({
   PORT: z.coerce.number().int().min(0).max(65535).default(4000).describe('0 takes any free port'),
   HOST: z.string().optional().describe('127.0.0.1 in development, 0.0.0.0 in production'),
   DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/ })
+    .url({
+      protocol: /^postgres(ql)?$/,
+      error: 'must be the address of a PostgreSQL database: postgres://user:password@host:5432/database',
+    })
+    .refine((value) => (URL.parse(value)?.searchParams.get('schema') ?? 'public') === 'public', {
+      error: 'names a schema; leave ?schema= out and give Mailwright a database of its own',
+    })
     .optional()
     .describe('PostgreSQL 15 to 18; without it an embedded server runs under DATA_DIR'),
   DATABASE_POOL_SIZE: number(10, 2).describe(
@@ -58,7 +66,7 @@ const variables = z.object({
     .describe('encrypts secrets at rest (DKIM keys); JWT_SECRET when absent'),
   MAIL_PROVIDER: z.enum(['mailbox', 'smtp', 'mailgun']).optional(),
   SMTP_URL: z
-    .url({ protocol: /^smtps?$/ })
+    .url({ protocol: /^smtps?$/, error: 'must be an address such as smtp://user:password@host:587' })
     .refine((value) => Boolean(URL.parse(value)?.hostname), 'must name a host')
     .refine((value) => isTlsChoice(URL.parse(value)), 'its parameter tls can only be optional')
     .optional()
@@ -137,7 +145,7 @@ const variables = z.object({
 export type Variables = z.output<typeof variables>
 
 /** Thrown with every bad variable in one message, so that a set-up is mended in one go. */
-export class ConfigurationError extends Error {
+export class ConfigurationError extends OperatorError {
   override name = 'ConfigurationError'
 }
 
@@ -145,7 +153,7 @@ export class ConfigurationError extends Error {
 export function readEnvironment(env: NodeJS.ProcessEnv): Variables {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim() !== ''))
   const parsed = variables.safeParse(present)
-  const bad = (parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`)
+  const bad = (parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issueText(issue)}`)
   const problems = [...bad, ...contradictions(present)]
   if (!parsed.success || problems.length > 0) throw new ConfigurationError(problems.join('\n'))
   return parsed.data

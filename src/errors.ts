@@ -120,19 +120,34 @@ export const missingAuth = () =>
     suggestion: 'Send the header "Authorization: Bearer <API key>".',
   })
 
-export const invalidApiKey = (message = 'The API key is not valid.', suggestion?: string) =>
-  new AppError('INVALID_API_KEY', message, suggestion ? { suggestion } : {})
+const KEY_OF_NOBODY =
+  'The key belongs to no project of this service; it may have been replaced. "npm run -s cli -- project rotate-keys" makes new ones.'
+
+export const invalidApiKey = (message = 'The API key is not valid.', suggestion = KEY_OF_NOBODY) =>
+  new AppError('INVALID_API_KEY', message, { suggestion })
 
 export const projectDisabled = (reason: string | null) =>
   new AppError('PROJECT_DISABLED', 'The project is disabled: it can be read, but not changed or sent from.', {
     details: { reason },
   })
 
-export const domainNotVerified = (domain: string) =>
-  new AppError('DOMAIN_NOT_VERIFIED', `The sender domain ${domain} is not verified for this project.`, {
-    details: { reason: 'domain_not_verified', domain },
-    suggestion: `Add ${domain} with POST /domains, publish the DNS records it returns, and send again once it is verified.`,
-  })
+/** `isAdded`: it is among the project's domains, and waits for its verification. */
+export const domainNotVerified = (domain: string, isAdded: boolean) =>
+  new AppError(
+    'DOMAIN_NOT_VERIFIED',
+    isAdded
+      ? `The sender domain ${domain} was added to this project, but is not verified yet.`
+      : `The sender domain ${domain} is not verified for this project.`,
+    {
+      details: { reason: 'domain_not_verified', domain },
+      suggestion: isAdded
+        ? `Publish the DNS records of ${domain} (GET /domains/project/:projectId returns them) and send again once it is verified. ${VOUCH}`
+        : `Add ${domain} with POST /domains, publish the DNS records it returns, and send again once it is verified. A subdomain is added itself.`,
+    },
+  )
+
+const VOUCH =
+  'Whoever runs the service can vouch for it: npm run -s cli -- domain verify --project ID --domain NAME --force.'
 
 export const contactUnsubscribed = (emails: string[]) =>
   new AppError(

@@ -11,6 +11,7 @@ import { isDatabaseUnavailable } from './db/sql.ts'
 import { Followers } from './followers.ts'
 import { createDnsResolver } from './lib/dns-resolver.ts'
 import { within } from './lib/within.ts'
+import { logDatabaseAway } from './log.ts'
 import { createQueue, defineQueues } from './queue/queue.ts'
 import { QueueConnections } from './queue/queue-connections.ts'
 import { WorkRequests } from './queue/work-requests.ts'
@@ -59,7 +60,7 @@ export async function startServices(
       poolSize: config.databasePoolSize,
       workerPoolSize: config.databaseWorkerPoolSize,
       pipelines: config.databasePipelines,
-      onError: (error) => log.warn({ err: error }, 'database connection lost'),
+      onError: (error) => logDatabaseAway(log, error),
     })
     parts.push({ name: 'database', stop: () => database.close() })
     const services = createServices(config, database, log, options)
@@ -125,7 +126,7 @@ async function migrateWhenThere(url: string, log: Logger, waitMs: number): Promi
       return
     } catch (error) {
       if (!isDatabaseUnavailable(error) || Date.now() >= deadline) throw error
-      log.warn({ err: error }, 'waiting for the database')
+      logDatabaseAway(log, error)
       await pause(1_000)
     }
   }

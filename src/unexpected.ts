@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { isDatabaseSlow, isDatabaseUnavailable, ProjectBusyError } from './db/sql.ts'
 import { AppError, databaseSlow, internalError, projectBusy, serviceUnavailable } from './errors.ts'
+import { logDatabaseAway } from './log.ts'
 
 /** What the caller is told of an error: an AppError as it is, anything else as 503 or 500 without its cause. */
 export function publicCause(error: unknown): AppError {
@@ -10,10 +11,15 @@ export function publicCause(error: unknown): AppError {
   return isDatabaseUnavailable(error) ? serviceUnavailable() : internalError()
 }
 
+/** Nobody can work then, so every request would say the same. */
+const isDatabaseAway = (error: unknown): boolean =>
+  isDatabaseUnavailable(error) && !isDatabaseSlow(error) && !(error instanceof ProjectBusyError)
+
 /** The cause of what the caller is not told goes to the log, under the id that the caller is told. */
 export function logUnexpected(error: unknown, log: Logger, requestId: string): void {
   if (error instanceof AppError) return
-  if (isDatabaseUnavailable(error)) log.warn({ err: error, requestId }, 'database unavailable')
+  if (isDatabaseAway(error)) logDatabaseAway(log, error)
+  else if (isDatabaseUnavailable(error)) log.warn({ err: error, requestId }, 'database unavailable')
   else log.error({ err: error, requestId }, 'unexpected error')
 }
 

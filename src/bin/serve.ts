@@ -1,11 +1,17 @@
+import { SYSTEM } from '../access.ts'
 import { type App, startApp } from '../app.ts'
-import { hostInUrl, loadConfig } from '../config.ts'
-import { ConfigurationError } from '../environment.ts'
+import { type Config, hostInUrl, loadConfig } from '../config.ts'
+import { createCtx } from '../ctx.ts'
 import { createDemo, type Demo } from '../features/projects/demo.ts'
+import { listProjects } from '../features/projects/projects.ts'
 import { createLog } from '../log.ts'
+import { reasonOf } from './reason.ts'
 
 /** Longer than an orderly stop takes, shorter than supervisors wait before they kill. */
 const STOP_MS = 28_000
+
+/** What the start has found or made: `demo` when it has just made that project. */
+type FirstStart = { demo: Demo | null; hasProject: boolean }
 
 let stopping = false
 
@@ -21,7 +27,9 @@ async function serve(): Promise<void> {
   const app = await starting
   if (stopping) return
   const demo = config.environment === 'production' ? null : await createDemo(app.services)
-  console.log(banner(app, demo, performance.now() - startedAt))
+  const hasProject =
+    demo !== null || (await listProjects(createCtx(app.services, SYSTEM, 'start'), 1)).length > 0
+  console.log(banner(app, { demo, hasProject }, performance.now() - startedAt))
 }
 
 /** Also ends a start that is not done yet, which may have a database running. A second signal ends the process at once. */
@@ -44,20 +52,51 @@ function stopOnce(starting: Promise<App>, flush: () => void): void {
     )
 }
 
-function banner({ config }: App, demo: Demo | null, milliseconds: number): string {
-  const lines = [`Mailwright is ready (${Math.round(milliseconds)} ms, roles ${config.roles.join(' and ')})`]
+function banner({ config }: App, start: FirstStart, milliseconds: number): string {
+  const lines = [
+    `Mailwright is ready (${Math.round(milliseconds)} ms, roles ${config.roles.join(' and ')})`,
+    '',
+  ]
   if (config.roles.includes('http')) {
     lines.push(
-      '',
+      `  Listens    ${config.host}, port ${config.port}`,
       `  API        ${config.apiUrl}/v1/send`,
       `  GraphQL    ${config.apiUrl}/graphql`,
       `  API pages  ${config.apiUrl}/docs`,
     )
-    if (config.mail.provider === 'mailbox' && config.environment !== 'production')
-      lines.push(`  Mailbox    http://${hostInUrl(config.host)}:${config.port}/mailbox`)
   }
-  if (demo) lines.push('', ...demoLines(config.apiUrl, demo))
+  lines.push(`  Mail       ${whereMailGoes(config)}`)
+  const advice = adviceOf(config, start)
+  if (advice.length > 0) lines.push('', ...advice)
+  if (start.demo) lines.push('', ...demoLines(config.apiUrl, start.demo))
   return `${lines.join('\n')}\n`
+}
+
+function whereMailGoes({ mail, environment, host, port, roles }: Config): string {
+  if (mail.provider === 'smtp') return `leaves by SMTP, through ${new URL(mail.url).host}`
+  if (mail.provider === 'mailgun') return `leaves by Mailgun, through ${mail.url}`
+  const hasPage = environment !== 'production' && roles.includes('http')
+  const page = hasPage ? `: http://${hostInUrl(host)}:${port}/mailbox` : `, ${mail.directory}`
+  return `stays here, in the mailbox${page}`
+}
+
+const CLI = 'npm run -s cli --'
+
+function adviceOf({ mail, isApiUrlGiven, apiUrl }: Config, { demo, hasProject }: FirstStart): string[] {
+  const lines: string[] = []
+  if (!hasProject)
+    lines.push(
+      `  There is no project yet. Make one, with its keys: ${CLI} project create --name "My project"`,
+    )
+  else if (!demo)
+    lines.push(
+      `  Keys       ${CLI} project create --name NAME, or project rotate-keys --project ID (project list)`,
+    )
+  if (mail.provider !== 'mailbox' && !isApiUrlGiven)
+    lines.push(
+      `  API_URL is not set: links in mail that leaves lead to ${apiUrl}, which only this machine can open.`,
+    )
+  return lines
 }
 
 const demoLines = (apiUrl: string, { keys, domain }: Demo): string[] => [
@@ -81,7 +120,6 @@ try {
 }
 
 function fail(error: unknown): never {
-  const known = error instanceof ConfigurationError
-  console.error(known ? `The configuration is not valid:\n${error.message}` : error)
+  console.error(reasonOf(error) ?? error)
   process.exit(1)
 }

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import {
+  assertNobodyElses,
   MigrationError,
   migrationNames,
   pendingOf,
@@ -47,6 +48,7 @@ export async function migrate(
     if (pending.length === 0) return { applied: [] }
     const failed = history.filter(({ finishedAt }) => finishedAt === null)
     if (!options.retryFailed) assertNoneFailed(failed)
+    if (history.length === 0) await assertNobodyElses(client)
 
     const { runMigrations } = await import('./migration-runner.ts')
     await runMigrations(databaseUrl, {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { OperatorError } from '../lib/operator-error.ts'
 
 /** A migration of the folder; `checksum` is the SHA-256 of its SQL in hex, as Prisma records it. */
 export type Migration = { name: string; sql: string; checksum: string }
@@ -16,12 +17,12 @@ export type RecordedMigration = {
 }
 
 /** Why the database could not be migrated, for the operator; `migration` is the name it is about, if any. */
-export class MigrationError extends Error {
+export class MigrationError extends OperatorError {
+  override name = 'MigrationError'
   readonly migration: string | undefined
 
   constructor(message: string, options: { migration?: string; cause?: unknown } = {}) {
     super(message, { cause: options.cause })
-    this.name = 'MigrationError'
     this.migration = options.migration
   }
 }
@@ -43,6 +44,27 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
       const sql = await readFile(join(folder, name, 'migration.sql'), 'utf8')
       return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') }
     }),
+  )
+}
+
+/**
+ * Throws `MigrationError` when a database without a history has tables all the same: they belong to something else, whose
+ * names could be ours. Those of extensions do not count.
+ */
+export async function assertNobodyElses(database: pg.Client): Promise<void> {
+  const { rows } = await database.query<{ name: string; database: string }>(
+    `select c.relname as name, current_database() as database from pg_class c
+      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
+        and c.relname <> '_prisma_migrations'
+        and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')
+      order by c.relname limit 4`,
+  )
+  const [first] = rows
+  if (!first) return
+  const names = rows.map(({ name }) => name).join(', ')
+  throw new MigrationError(
+    `The database ${first.database} has tables of something else (${names}). Give Mailwright a database of its own: ` +
+      'create one, and name it in DATABASE_URL.',
   )
 }
 
@@ -73,6 +95,12 @@ export function pendingOf(migrations: Migration[], history: RecordedMigration[])
   const applied = new Set<string>()
   for (const { name, checksum, finishedAt } of history) {
     const migration = known.get(name)
+    if (!migration && !history.some((one) => known.has(one.name))) {
+      throw new MigrationError(
+        `The database has migrations of another program, such as ${name}. Give Mailwright a database of its own.`,
+        { migration: name },
+      )
+    }
     if (!migration) {
       throw new MigrationError(
         `The database has the migration ${name}, which this version of the code does not know: ` +

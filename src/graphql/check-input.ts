@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { type FieldError, fieldError, validationError } from '../errors.ts'
+import { issueText } from '../lib/issue-text.ts'
 import { isJsonObject, typeName } from '../lib/json.ts'
 
 /** A small body with a long list must not come back as an answer of megabytes. */
@@ -36,15 +37,20 @@ function toFieldErrors(issue: z.core.$ZodIssue, input: unknown, at: PropertyKey[
   const closest = issue.code === 'invalid_union' ? closestAlternative(issue.errors) : null
   if (closest) return closest.flatMap((inner) => toFieldErrors(inner, input, path))
   const value = valueAt(input, path)
+  const code = codeOf(issue, value)
   return [
     {
       field: path.map(String).join('.'),
-      message: issue.message,
-      code: codeOf(issue, value),
+      message: code === 'required' && !isOwnRule(issue) ? 'is required' : issueText(issue),
+      code,
       received: typeName(value),
     },
   ]
 }
+
+/** A rule about when a field is required says so in its own words. */
+const isOwnRule = (issue: z.core.$ZodIssue): boolean =>
+  issue.code === 'custom' && issue.params?.code === 'required'
 
 const closestAlternative = (alternatives: z.core.$ZodIssue[][]): z.core.$ZodIssue[] | null =>
   alternatives.find((issues) =>

@@ -8,6 +8,8 @@ export type RestRoute = {
   method: RestMethod
   /** `:name` stands for the argument of that name. */
   path: string
+  /** A second path, where an argument that stands in the first one is a parameter of the query string. */
+  byQuery: { path: string; parameter: string; argument: string } | null
   status: number
   /** The section of the API description. */
   tag: string
@@ -39,6 +41,7 @@ const route =
     method,
     path,
     tag,
+    byQuery: null,
     status,
     wrapped: false,
     takesMessage: false,

@@ -2,7 +2,7 @@ import { costLimitPlugin } from '@escape.tech/graphql-armor-cost-limit'
 import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
 import { maxDepthPlugin } from '@escape.tech/graphql-armor-max-depth'
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
-import type { ExecutionResult, GraphQLSchema } from 'graphql'
+import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql'
 import {
   createYoga,
   type GraphiQLOptions,
@@ -43,6 +43,7 @@ export function createGraphQL(schema: GraphQLSchema, development: boolean, log: 
     parserAndValidationCache: documents.caches,
     plugins: [
       useCSRFPrevention({ requestHeaders: ['x-graphql-yoga-csrf', 'authorization'] }),
+      bodiesOfJson,
       documents.plugin,
       maxDepthPlugin({ n: GRAPHQL_LIMITS.depth }),
       maxAliasesPlugin({ n: GRAPHQL_LIMITS.aliases }),
@@ -75,6 +76,21 @@ async function renderEditor(options: GraphiQLOptions): Promise<string> {
       '<div id="root"></div>',
       '<main><h1 style="position: absolute; clip-path: inset(50%)">Mailwright GraphQL</h1><div id="root"></div></main>',
     )
+}
+
+/** What is no JSON was not understood, so it is 400 whatever the client accepts (GraphQL over HTTP, 6.4.1.1.1). */
+const bodiesOfJson: GraphQLPlugin = {
+  onRequestParse({ requestParser, setRequestParser }) {
+    if (!requestParser) return
+    setRequestParser(async (request) => {
+      try {
+        return await requestParser(request)
+      } catch (error) {
+        if (!(error instanceof GraphQLError)) throw error
+        throw new GraphQLError(error.message, { extensions: { http: { status: 400 } } })
+      }
+    })
+  },
 }
 
 /**

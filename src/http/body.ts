@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import { finished } from 'node:stream/promises'
+import { finished, pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { AppError, invalidBody, tooLarge } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../lib/json.ts'
+import { type Decoding, decodingOf } from './content-encoding.ts'
 import type { Exchange } from './exchange.ts'
 import { UNCOUNTED } from './request-bytes.ts'
 
@@ -32,36 +33,41 @@ const PACE = { whole: 60_000, grace: 10_000, lookEvery: 5_000 }
 const CHUNKED_STEP = 256 * 1024
 
 /**
- * Reads the whole body, once there is room for it. Throws PAYLOAD_TOO_LARGE as soon as it is known to have more than
- * `limit` bytes, and SERVICE_UNAVAILABLE.
+ * Reads the whole body, once there is room for it, and undoes its Content-Encoding. Throws PAYLOAD_TOO_LARGE as soon as
+ * it is known to have more than `limit` bytes, compressed or not, SERVICE_UNAVAILABLE and UNSUPPORTED_MEDIA_TYPE.
  */
 export async function readBody(
   { request, bytes }: Exchange,
   limit: number,
   { whole: wholeMs, grace, lookEvery } = PACE,
 ): Promise<Buffer> {
-  const length = request.headers['content-length']
-  if (length !== undefined) {
-    if (Number(length) > limit) throw bodyTooLarge(limit)
-    await bytes.takeBody(Number(length))
-  }
+  const decoding = decodingOf(request)
+  const declared = request.headers['content-length']
+  if (Number(declared ?? 0) > limit) throw bodyTooLarge(limit)
+  // How large a compressed body becomes is not known before.
+  const length = decoding ? undefined : declared
+  const expected = decoding ? Math.min(limit, expectedBytes(declared)) : Number(length ?? 0)
+  await bytes.takeBody(expected)
   // Chunks that are joined at the end would take twice the memory.
   const whole = length === undefined ? null : Buffer.allocUnsafe(Number(length))
   const chunks: Buffer[] = []
   let size = 0
-  let taken = UNCOUNTED
+  let received = 0
+  let taken = Math.max(UNCOUNTED, expected)
   const began = performance.now()
   const pace = setInterval(() => {
     const part = (performance.now() - began - grace) / wholeMs
-    if (size < Number(length ?? 0) * part) request.destroy()
+    if (received < Number(declared ?? 0) * part) request.destroy()
   }, lookEvery)
+  const count = (bytesOfChunk: number) => {
+    received += bytesOfChunk
+  }
   try {
-    // Stopping early must leave the connection alone: the answer goes over it.
-    const body: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false })
-    for await (const chunk of body) {
+    for await (const chunk of decoding ? decoded(request, decoding, count) : bytesOf(request)) {
       if (whole) chunk.copy(whole, size)
       else chunks.push(chunk)
       size += chunk.length
+      if (!decoding) received = size
       if (size > limit) throw bodyTooLarge(limit)
       if (whole || size <= taken) continue
       bytes.takeMoreOfBody(CHUNKED_STEP)
@@ -69,12 +75,46 @@ export async function readBody(
     }
   } catch (error) {
     if (error instanceof AppError) throw error
-    throw invalidBody('The request ended before its body was complete.')
+    const isComplete = decoding !== null && !request.readableAborted
+    throw invalidBody(
+      isComplete
+        ? `The body is not valid ${decoding.name}, which its Content-Encoding says.`
+        : 'The request ended before its body was complete.',
+    )
   } finally {
     clearInterval(pace)
   }
   return whole ?? Buffer.concat(chunks, size)
 }
+
+/** Stopping early must leave the connection alone: the answer goes over it. */
+const bytesOf = (request: IncomingMessage): AsyncIterable<Buffer> =>
+  request.iterator({ destroyOnReturn: false })
+
+/** What comes out of the decoder, as fast as it is taken. `count` is told what came in, in bytes. */
+function decoded(
+  request: IncomingMessage,
+  { decoder }: Decoding,
+  count: (bytes: number) => void,
+): AsyncIterable<Buffer> {
+  const counted = async function* () {
+    for await (const chunk of bytesOf(request)) {
+      count(chunk.length)
+      yield chunk
+    }
+  }
+  // Whoever reads from the decoder meets the failure.
+  pipeline(counted(), decoder).catch(() => {})
+  return decoder
+}
+
+/** JSON seldom becomes larger than this, compressed; whoever has waited for so much room need not be given up soon. */
+const EXPECTED_GROWTH = 32
+const EXPECTED_OF_CHUNKED = 4 * 1024 * 1024
+
+/** What a compressed body of so many bytes is expected to become, before anything of it is there. */
+const expectedBytes = (declared: string | undefined): number =>
+  declared === undefined ? EXPECTED_OF_CHUNKED : EXPECTED_GROWTH * Number(declared)
 
 const bodyTooLarge = (limit: number) =>
   tooLarge(`The request body is larger than ${Math.floor(limit / 1024)} KB, the limit of this endpoint.`)

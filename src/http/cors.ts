@@ -4,7 +4,7 @@ const REQUEST_HEADERS = 'authorization, content-type, idempotency-key, idempoten
 /** What only the dashboard sends: the project of its cookie, and proof that no plain form sends the query. */
 const DASHBOARD_HEADERS = 'x-project-id, x-graphql-yoga-csrf'
 const ANSWER_HEADERS =
-  'x-request-id, idempotency-replayed, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset'
+  'x-request-id, x-mailwright-warning, idempotency-replayed, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset'
 
 const isPublic = ({ path }: Exchange) => path.startsWith('/v1/')
 

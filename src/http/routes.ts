@@ -1,3 +1,5 @@
+import { nearPath } from './near-paths.ts'
+
 export type Match<Route> =
   | { kind: 'found'; route: Route; params: Record<string, string> }
   | { kind: 'method'; allowed: string[] }
@@ -5,13 +7,17 @@ export type Match<Route> =
 
 type Entry<Route> = { pattern: string[]; byMethod: Map<string, Route> }
 
-/** Finds routes by path; `:name` in a pattern takes one segment. Fixed segments win over parameters. */
+/**
+ * Finds routes by path; `:name` in a pattern takes one segment. Fixed segments win over parameters, those at the end over
+ * others: of `/events/contact/:id` and `/events/:name/usage` the second one takes `/events/contact/usage`.
+ */
 export class RouteTable<Route extends { method: string; path: string }> {
   readonly #fixed = new Map<string, Entry<Route>>()
   readonly #withParameters: Entry<Route>[] = []
 
   constructor(routes: readonly Route[]) {
     for (const route of routes) this.#entryFor(route.path).byMethod.set(route.method, route)
+    this.#withParameters.sort((a, b) => Number(endsWithParameter(a)) - Number(endsWithParameter(b)))
   }
 
   #entryFor(path: string): Entry<Route> {
@@ -27,7 +33,7 @@ export class RouteTable<Route extends { method: string; path: string }> {
   }
 
   find(method: string, path: string): Match<Route> {
-    const candidates = [this.#fixed.get(path), ...this.#matching(path)].filter((entry) => entry !== undefined)
+    const candidates = this.#candidates(path)
     for (const entry of candidates) {
       const route = entry.byMethod.get(method)
       if (!route) continue
@@ -36,6 +42,17 @@ export class RouteTable<Route extends { method: string; path: string }> {
     }
     if (candidates.length === 0) return { kind: 'none' }
     return { kind: 'method', allowed: candidates.flatMap((entry) => [...entry.byMethod.keys()]) }
+  }
+
+  /** The path that someone likely meant who asked for one that there is not, and its methods. */
+  near(path: string): { path: string; methods: string[] } | null {
+    const found = nearPath(path, (one) => this.#candidates(one).length > 0, this.#fixed.keys())
+    if (found === null) return null
+    return { path: found, methods: this.#candidates(found).flatMap(({ byMethod }) => [...byMethod.keys()]) }
+  }
+
+  #candidates(path: string): Entry<Route>[] {
+    return [this.#fixed.get(path), ...this.#matching(path)].filter((entry) => entry !== undefined)
   }
 
   #matching(path: string): Entry<Route>[] {
@@ -50,6 +67,9 @@ export class RouteTable<Route extends { method: string; path: string }> {
     )
   }
 }
+
+const endsWithParameter = ({ pattern }: { pattern: string[] }): boolean =>
+  pattern.at(-1)?.startsWith(':') ?? false
 
 /** Null when a segment is not valid percent-encoding, or NUL: no resource can have such a name. */
 function parametersOf(pattern: string[], path: string): Record<string, string> | null {

@@ -123,22 +123,35 @@ async function answerRequest(
       const methods = allowedMethods(match.allowed)
       reply(exchange, 204, { allow: methods, ...preflightHeaders(exchange, methods) }, null)
     } else {
-      throw match.kind === 'method' ? methodNotAllowed(exchange, match.allowed) : unknownRoute(exchange)
+      throw match.kind === 'method'
+        ? methodNotAllowed(exchange, match.allowed)
+        : unknownRoute(exchange, table)
     }
   } catch (error) {
     answerError(exchange, route, toAppError(error, options.log, exchange.requestId), options)
   }
 }
 
-const unknownRoute = (exchange: Exchange) =>
-  new AppError('RESOURCE_NOT_FOUND', `There is no ${exchange.method} ${exchange.path.slice(0, 200)}.`, {
-    suggestion: 'The API is described at /docs.',
-  })
+/** Of a path that is told to the caller. */
+const MAX_TOLD = 200
 
-const methodNotAllowed = (exchange: Exchange, allowed: string[]) =>
-  new AppError('METHOD_NOT_ALLOWED', `${exchange.method} is not possible here.`, {
-    headers: { allow: allowedMethods(allowed) },
+function unknownRoute({ method, path }: Exchange, table: RouteTable<ServerRoute>): AppError {
+  const near = table.near(path)
+  return new AppError('RESOURCE_NOT_FOUND', `There is no ${method} ${path.slice(0, MAX_TOLD)}.`, {
+    suggestion: near
+      ? `Did you mean ${near.methods.includes(method) ? method : near.methods.join(' or ')} ${near.path}? The API is described at /docs.`
+      : 'The API is described at /docs.',
   })
+}
+
+function methodNotAllowed({ method, path }: Exchange, allowed: string[]): AppError {
+  const methods = [...new Set(allowed)].join(' or ')
+  return new AppError(
+    'METHOD_NOT_ALLOWED',
+    `${method} is not possible at ${path.slice(0, MAX_TOLD)}; it takes ${methods}.`,
+    { headers: { allow: allowedMethods(allowed) }, suggestion: 'The API is described at /docs.' },
+  )
+}
 
 function allowedMethods(methods: string[]): string {
   const head = methods.includes('GET') ? ['HEAD'] : []

@@ -30,7 +30,16 @@ import { REPLAYED, withReservation } from '../idempotency.ts'
 import { isJsonObject } from '../lib/json.ts'
 import { Pieces } from '../pieces.ts'
 import { listOf, textInPieces } from './answer-in-pieces.ts'
+import { IgnoredFieldsLog } from './ignored-fields-log.ts'
 import type { RestOperation } from './operations.ts'
+import {
+  asHeaderValue,
+  type UnknownField,
+  unknownFields,
+  unknownParameters,
+  warningText,
+  withLikelyFields,
+} from './unknown-fields.ts'
 
 export type RestFacade = {
   schema: GraphQLSchema
@@ -38,20 +47,34 @@ export type RestFacade = {
   admission: Admission
 }
 
-export const restRoutes = (facade: RestFacade, operations: readonly RestOperation[]): ServerRoute[] =>
-  operations.map((operation) => ({
-    method: operation.method,
-    path: operation.path,
-    handle: (exchange, params) => handleRest(facade, exchange, operation, params),
-    errorBody: (error) => shortError(operation, error),
-  }))
+type Facade = RestFacade & { ignoredFields: IgnoredFieldsLog }
+
+export function restRoutes(given: RestFacade, operations: readonly RestOperation[]): ServerRoute[] {
+  const facade: Facade = { ...given, ignoredFields: new IgnoredFieldsLog(given.services.log) }
+  return operations.flatMap((operation) => {
+    const { method, path, route } = operation
+    const { byQuery } = route
+    const errorBody = (error: AppError) => shortError(operation, error)
+    const first: ServerRoute = {
+      ...{ method, path, errorBody },
+      handle: (exchange, params) => handleRest(facade, exchange, operation, params),
+    }
+    if (!byQuery) return [first]
+    const handle: ServerRoute['handle'] = (exchange) =>
+      handleRest(facade, { ...exchange, query: renamed(exchange.query, byQuery) }, operation, {})
+    return [first, { method, path: byQuery.path, handle, errorBody }]
+  })
+}
+
+const renamed = (query: URLSearchParams, { parameter, argument }: { parameter: string; argument: string }) =>
+  new URLSearchParams([...query].map(([name, value]) => [name === parameter ? argument : name, value]))
 
 /**
  * Answers one REST request: who asks, may they, within the limit; then the Idempotency-Key, the body, its
  * check, the operation, and the shape of the answer. Errors are thrown; the server answers them.
  */
 async function handleRest(
-  facade: RestFacade,
+  facade: Facade,
   exchange: Exchange,
   operation: RestOperation,
   params: Record<string, string>,
@@ -83,7 +106,7 @@ function asAnonymous(error: unknown): Actor {
 }
 
 async function reserveAndRun(
-  facade: RestFacade,
+  facade: Facade,
   exchange: Exchange,
   operation: RestOperation,
   params: Record<string, string>,
@@ -97,13 +120,17 @@ async function reserveAndRun(
 }
 
 async function run(
-  facade: RestFacade,
+  facade: Facade,
   exchange: Exchange,
   operation: RestOperation,
   params: Record<string, string>,
   ctx: Ctx,
 ): Promise<void> {
-  const input = await inputOf(facade, exchange, operation)
+  const input = await inputOf(facade, exchange, operation, ctx.actor)
+  if (exchange.query.size > 0) {
+    const names = parameterNames(operation, params)
+    warn(facade, exchange, operation, ctx.actor, unknownParameters(names, exchange.query))
+  }
   const values = {
     ...queryArguments(operation, exchange.query, params),
     ...params,
@@ -122,12 +149,37 @@ async function run(
   await answerInPieces(exchange, operation, result, pieces, complete)
 }
 
-async function inputOf(facade: RestFacade, exchange: Exchange, operation: RestOperation): Promise<unknown> {
-  const { upload, takesMessage } = operation.route
-  if (operation.inputSchema === null) return undefined
-  if (upload) return checkInput(operation.inputSchema, await readUpload(exchange, upload))
-  const limit = takesMessage ? messageBodyLimit(facade.services.config) : MAX_BODY_BYTES
-  return checkInput(operation.inputSchema, await readJsonObject(exchange, limit))
+/** The checked body. Fields that nobody knows are ignored, and named in a header, in the errors and in the log. */
+async function inputOf(
+  facade: Facade,
+  exchange: Exchange,
+  operation: RestOperation,
+  actor: Actor,
+): Promise<unknown> {
+  const { inputSchema, knownFields, route } = operation
+  if (inputSchema === null) return undefined
+  if (route.upload) return checkInput(inputSchema, await readUpload(exchange, route.upload))
+  const limit = route.takesMessage ? messageBodyLimit(facade.services.config) : MAX_BODY_BYTES
+  const body = await readJsonObject(exchange, limit)
+  const unknown = knownFields ? unknownFields(knownFields, body) : []
+  warn(facade, exchange, operation, actor, unknown)
+  try {
+    return checkInput(inputSchema, body)
+  } catch (error) {
+    throw withLikelyFields(error, unknown)
+  }
+}
+
+function warn(
+  { ignoredFields }: Facade,
+  { response }: Exchange,
+  { route }: RestOperation,
+  actor: Actor,
+  unknown: UnknownField[],
+): void {
+  if (unknown.length === 0) return
+  response.appendHeader('x-mailwright-warning', asHeaderValue(warningText(unknown)))
+  if (actor.kind === 'key') ignoredFields.tell(actor.project.id, nameOf(route), unknown)
 }
 
 /** Over REST these are headers. */
@@ -135,6 +187,11 @@ export const isHeaderArgument = (name: string) => name === 'idempotencyKey' || n
 
 const isRestArgument = ({ route }: RestOperation, name: string): boolean =>
   !isHeaderArgument(name) && !route.graphqlOnly.includes(name)
+
+const parameterNames = (operation: RestOperation, params: Record<string, string>): string[] =>
+  operation.field.args
+    .map(({ name }) => name)
+    .filter((name) => name !== 'input' && !(name in params) && isRestArgument(operation, name))
 
 /** Query-string parameters are the arguments of the field; the ones it does not have are ignored. */
 function queryArguments(
@@ -242,6 +299,6 @@ function shortError({ route }: RestOperation, error: AppError): ErrorBody | null
   const { field, code, message } = wanted
   return {
     status: 400,
-    body: { error: code === 'required' ? `${field} is required` : `${field}: ${message}` },
+    body: { error: code === 'required' ? `${field} ${message}` : `${field}: ${message}` },
   }
 }

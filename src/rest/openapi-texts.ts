@@ -3,7 +3,7 @@ import type { Header, OpenApiDocument, Parameter } from './openapi-types.ts'
 /** What is true of every operation. */
 export const INTRODUCTION = `Send \`Authorization: Bearer <key>\` with every request. A project has two keys: the public key (\`pk_…\`) may only track events and can be shipped to browsers; the secret key (\`sk_…\`) does everything else and stays on a server.
 
-Bodies are JSON objects. In a body, fields that are not described are ignored and null stands for a field that is left out, unless the field says otherwise. Dates are ISO 8601 in UTC, ids are UUIDs.
+Bodies are JSON objects. In a body, fields that are not described are ignored (the header \`X-Mailwright-Warning\` names them) and null stands for a field that is left out, unless the field says otherwise. Dates are ISO 8601 in UTC, ids are UUIDs.
 
 \`/v1/\` answers with \`{ success: true, data }\`, everything else with the resource itself. A failed request is answered with the envelope \`Error\`; \`error.code\` is for programs. An unknown path is 404 \`RESOURCE_NOT_FOUND\`, an unknown method of a known path 405 \`METHOD_NOT_ALLOWED\` with \`Allow\`.
 
@@ -51,6 +51,12 @@ export const HEADERS: Record<string, Header> = {
   RequestId: {
     description: 'Names the request in the logs of the service.',
     required: true,
+    schema: { type: 'string' },
+  },
+  Warning: {
+    description:
+      'Names fields of the body and parameters that the operation does not have and has ignored, each with the one that was likely meant.',
+    required: false,
     schema: { type: 'string' },
   },
   RetryAfter: {

@@ -23,9 +23,10 @@ export type OpenApiOptions = { serverUrl: string; trackAcceptsSecretKey: boolean
 /** The description of the REST API, made from the schema: paths in alphabetical order, each kind of thing once. */
 export function openApiDocument(
   schema: GraphQLSchema,
-  operations: readonly RestOperation[],
+  routed: readonly RestOperation[],
   options: OpenApiOptions,
 ): OpenApiDocument {
+  const operations = routed.flatMap((operation) => [operation, ...atSecondPath(operation)])
   return {
     openapi: '3.1.0',
     info: {
@@ -84,6 +85,13 @@ function pathsOf(operations: readonly RestOperation[], options: OpenApiOptions):
   return paths
 }
 
+/** The same operation at its second path, under a name of its own. */
+function atSecondPath(operation: RestOperation): RestOperation[] {
+  const { byQuery } = operation.route
+  if (!byQuery) return []
+  return [{ ...operation, path: byQuery.path, fieldName: `${operation.fieldName}ByQuery` }]
+}
+
 function operationOf(operation: RestOperation, options: OpenApiOptions): Operation {
   const { fieldName, field, route, endpoint } = operation
   const description = field.description ?? fieldName
@@ -115,7 +123,7 @@ function securityOf(access: Access, { trackAcceptsSecretKey }: OpenApiOptions): 
 }
 
 function parametersOf(operation: RestOperation): (Parameter | Reference)[] {
-  const { field, path, endpoint } = operation
+  const { field, path, endpoint, route } = operation
   const inPath = path.split('/').filter((part) => part.startsWith(':'))
   return [
     ...inPath.map((part): Parameter => {
@@ -127,7 +135,8 @@ function parametersOf(operation: RestOperation): (Parameter | Reference)[] {
     ...queryArgumentsOf(operation).map((arg): Parameter => {
       const fallback: Schema = arg.defaultValue === undefined ? {} : { default: arg.defaultValue }
       const schema = { ...presentSchema(arg.type), ...fallback }
-      return { name: arg.name, in: 'query', required: isRequiredArgument(arg), ...described(arg), schema }
+      const name = route.byQuery?.argument === arg.name ? route.byQuery.parameter : arg.name
+      return { name, in: 'query', required: isRequiredArgument(arg), ...described(arg), schema }
     }),
     ...(endpoint.idempotent
       ? Object.keys(IDEMPOTENCY_PARAMETERS).map((name) => referenceTo('parameters', name))
@@ -150,6 +159,7 @@ function bodyOf(operation: RestOperation): Operation['requestBody'] {
 
 const COMMON_HEADERS: Answer['headers'] = {
   'X-Request-Id': referenceTo('headers', 'RequestId'),
+  'X-Mailwright-Warning': referenceTo('headers', 'Warning'),
   'RateLimit-Limit': referenceTo('headers', 'RateLimitLimit'),
   'RateLimit-Remaining': referenceTo('headers', 'RateLimitRemaining'),
   'RateLimit-Reset': referenceTo('headers', 'RateLimitReset'),

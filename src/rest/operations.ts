@@ -11,6 +11,7 @@ import type { z } from 'zod'
 import { type Endpoint, endpointOf } from '../graphql/endpoint-plugin.ts'
 import { inputSchemaOf } from '../graphql/input-schema.ts'
 import type { RestRoute } from '../graphql/rest-route.ts'
+import { type KnownFields, knownFieldsOf } from './unknown-fields.ts'
 
 /** An operation of the schema that has a REST route, ready to run. */
 export type RestOperation = {
@@ -24,6 +25,8 @@ export type RestOperation = {
   /** What Sofa made of the field: one operation that selects the whole answer. */
   document: DocumentNode
   inputSchema: z.ZodType | null
+  /** The fields that a body may have; null when there is none, or any may stand there. */
+  knownFields: KnownFields | null
 }
 
 /** Every field of the schema with a REST route, with the GraphQL operation that Sofa builds for it. */
@@ -48,7 +51,9 @@ function routed(fields: GraphQLFieldMap<unknown, unknown> | undefined, kind: Rou
     if (!endpoint?.rest) return []
     const { method, path } = endpoint.rest
     const inputSchema = inputSchemaOf(field)
-    return [{ method, path, fieldName: field.name, kind, field, endpoint, route: endpoint.rest, inputSchema }]
+    const knownFields = inputSchema && knownFieldsOf(inputSchema)
+    const common = { method, path, fieldName: field.name, kind, field, endpoint }
+    return [{ ...common, route: endpoint.rest, inputSchema, knownFields }]
   })
 }
 

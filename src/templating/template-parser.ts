@@ -1,3 +1,4 @@
+import { cutText } from '../lib/cut-text.ts'
 import type { WorkMeter } from './work-meter.ts'
 
 /** Why a template cannot be parsed, and where; lines count from 1. */
@@ -126,8 +127,9 @@ class Parser {
     if (sigil === '#' || sigil === '^') this.#openSection(this.#add(sigil, value, start, end))
     else if (sigil === '/') this.#closeSection(value, start)
     else if (sigil === '=') this.#changeDelimiters(value, start)
-    // Comments show nothing, and neither do partials: there are none.
-    else if (sigil !== '!' && sigil !== '>') {
+    else if (sigil === '>') throw this.#problem(`There are no partials: {{> ${cutText(value, 50)}}}`, start)
+    // Comments show nothing.
+    else if (sigil !== '!') {
       this.#hasContent = true
       this.#add(sigil === '' ? 'name' : '&', value, start, end)
     }

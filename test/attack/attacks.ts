@@ -1,3 +1,4 @@
+import { compressedBodies } from './cases/compressed-bodies.ts'
 import {
   guessedKeys,
   introspectionAliases,
@@ -48,4 +49,5 @@ export const attacks: readonly Attack[] = [
   bodiesInLists,
   slowReaders,
   renderingTurns,
+  compressedBodies,
 ]

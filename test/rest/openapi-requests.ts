@@ -214,6 +214,7 @@ export const SUCCEEDING: Record<string, MakeCase> = {
     return {}
   },
   eventUsage: async (service) => ({ params: { eventName: await usedEvent(service) } }),
+  deleteEventsByQuery: async (service) => ({ query: `?name=${(await newEvent(service)).name}` }),
   deleteEvents: async (service) => ({ params: { eventName: (await newEvent(service)).name } }),
   trackContactEvent: async (service) => {
     const { id } = await made(service, '/contacts', newPerson())
@@ -334,6 +335,9 @@ export const FAILING: Record<string, MakeCase> = {
   'refreshSegment 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'contactEvents 404 CONTACT_NOT_FOUND': () => ({ params: { contactId: NOBODY } }),
   'eventStats 400 BAD_REQUEST': () => ({ query: '?startDate=2026-03-05&endDate=2026-03-04' }),
+  'deleteEventsByQuery 400 BAD_REQUEST': () => ({}),
+  'deleteEventsByQuery 409 CONFLICT': async (service) => ({ query: `?name=${await usedEvent(service)}` }),
+  'deleteEventsByQuery 422 VALIDATION_ERROR': () => ({ query: '?name=email.sent' }),
   'eventUsage 400 BAD_REQUEST': () => ({ params: { eventName: 'e'.repeat(256) } }),
   'deleteEvents 409 CONFLICT': async (service) => ({ params: { eventName: await usedEvent(service) } }),
   'deleteEvents 422 VALIDATION_ERROR': () => ({ params: { eventName: 'email.sent' } }),

@@ -39,7 +39,9 @@ scenario('Routes', start, (test) => {
   test('every operation with a route is described, and nothing else is', ({ document }) => {
     const routed = rootFields().flatMap((field) => {
       const rest = endpointOf(field.extensions)?.rest
-      return rest ? [`${rest.method} ${rest.path.replaceAll(/:(\w+)/g, '{$1}')} ${field.name}`] : []
+      if (!rest) return []
+      const first = `${rest.method} ${rest.path.replaceAll(/:(\w+)/g, '{$1}')} ${field.name}`
+      return rest.byQuery ? [first, `${rest.method} ${rest.byQuery.path} ${field.name}ByQuery`] : [first]
     })
     const described = describedOperations(document).map(
       ({ method, path, operation }) => `${method} ${path} ${operation.operationId}`,

@@ -1,7 +1,13 @@
 import type { Command } from 'commander'
 import { badRequest } from '../../errors.ts'
 import { type DnsRecord, readRecords } from '../../features/domains/dns-records.rules.ts'
-import { addDomain, addDomainInput, forceVerified, listDomains } from '../../features/domains/domains.ts'
+import {
+  addDomain,
+  addDomainInput,
+  forceVerified,
+  listDomains,
+  whereMailLeaves,
+} from '../../features/domains/domains.ts'
 import type { Domain } from '../../generated/prisma/client.ts'
 import { checked, checkedId, type Output, withJson } from './options.ts'
 import { fields, table, time } from './output.ts'
@@ -44,7 +50,7 @@ function addList(domain: Command): void {
     domain.command('list').description('List the sender domains of a project, newest first'),
   ).action(({ project, ...output }: Output & { project: string }) =>
     answerWithServices(output, async (services) => {
-      const domains = await listDomains(await projectCtx(services, project), project)
+      const domains = (await listDomains(await projectCtx(services, project), project)).map(whereMailLeaves)
       const rows = domains.map((row) => [row.domain, row.status, row.verifiedAt ? time(row.verifiedAt) : '-'])
       return {
         json: domains.map(view),
@@ -82,25 +88,22 @@ async function refuseWithoutForce(): Promise<never> {
   )
 }
 
-/** What the API tells of a domain; its private key stays here. */
-const view = (domain: Domain) => ({
-  id: domain.id,
-  projectId: domain.projectId,
-  domain: domain.domain,
-  status: domain.status,
-  verified: domain.status === 'VERIFIED',
-  records: readRecords(domain.records),
-  lastCheckedAt: domain.lastCheckedAt,
-  verifiedAt: domain.verifiedAt,
-  createdAt: domain.createdAt,
-  updatedAt: domain.updatedAt,
-})
+/**
+ * What the API tells of a domain where mail leaves, whatever this process is told about mail: the service may be told
+ * something else. Its private key stays here.
+ */
+function view(domain: Domain) {
+  const { id, projectId, domain: name, status, records, ...times } = whereMailLeaves(domain)
+  const { lastCheckedAt, verifiedAt, createdAt, updatedAt } = times
+  return {
+    ...{ id, projectId, domain: name, status, verified: status === 'VERIFIED' },
+    ...{ records: readRecords(records), lastCheckedAt, verifiedAt, createdAt, updatedAt },
+  }
+}
 
 function addedText(domain: Domain): string {
   const state =
-    domain.status === 'VERIFIED'
-      ? 'It counts as verified already, because this service keeps mail in its mailbox.'
-      : 'Mail can come from it once it is verified.'
+    'Mail can come from it once it is verified. A service that keeps mail in its mailbox does not wait for that.'
   const records = readRecords(domain.records).map(recordText)
   return [
     `The domain ${domain.domain} was added. ${state}`,

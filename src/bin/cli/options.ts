@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 import { id } from '../../lib/fields.ts'
-import { plural } from './output.ts'
+import { issueText } from '../../lib/issue-text.ts'
 
 /** What every command accepts. */
 export type Output = { json?: boolean }
@@ -15,14 +15,9 @@ export const checked =
   (text: string): Value => {
     const parsed = schema.safeParse(text)
     if (parsed.success) return parsed.data
-    throw new InvalidArgumentError(`It ${ruleOf(parsed.error.issues[0])}.`)
+    const [issue] = parsed.error.issues
+    throw new InvalidArgumentError(`It ${issue ? issueText(issue) : 'is not valid'}.`)
   }
-
-function ruleOf(issue: z.core.$ZodIssue | undefined): string {
-  if (issue?.code === 'too_small') return `must have at least ${plural(Number(issue.minimum), 'character')}`
-  if (issue?.code === 'too_big') return `must have at most ${plural(Number(issue.maximum), 'character')}`
-  return issue?.message ?? 'is not valid'
-}
 
 /** Ids are compared as text in places, and the database writes them in lower case. */
 export const checkedId = checked(id.toLowerCase())

@@ -1,13 +1,11 @@
 import { SYSTEM, systemOf } from '../../access.ts'
 import { loadConfig } from '../../config.ts'
 import { type Ctx, createCtx, type Services } from '../../ctx.ts'
-import { MigrationError } from '../../db/migrate.ts'
-import { isDatabaseUnavailable, sqlState } from '../../db/sql.ts'
-import { ConfigurationError } from '../../environment.ts'
-import { AppError } from '../../errors.ts'
 import { getProject } from '../../features/projects/projects.ts'
+import { OperatorError } from '../../lib/operator-error.ts'
 import { createLog } from '../../log.ts'
 import { startServices } from '../../services.ts'
+import { reasonOf } from '../reason.ts'
 import type { Output } from './options.ts'
 import { oneLine } from './output.ts'
 
@@ -76,30 +74,11 @@ export async function projectCtx(services: Services, projectId: string): Promise
 
 const EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
-class Interrupted extends Error {
+class Interrupted extends OperatorError {
   readonly exitCode: number
 
   constructor(signal: keyof typeof EXIT_CODES) {
     super('Interrupted.')
     this.exitCode = EXIT_CODES[signal]
   }
-}
-
-/** Password, role or database of DATABASE_URL are not right. */
-const REFUSED = new Set(['28P01', '28000', '3D000'])
-
-/** What a person can do something about; undefined when it is a fault of ours. */
-function reasonOf(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined
-  const state = sqlState(error)
-  if (error instanceof ConfigurationError) {
-    return `The configuration is not valid: ${error.message.replaceAll('\n', '; ')}`
-  }
-  if (isDatabaseUnavailable(error)) return `The database does not answer: ${error.message || state}`
-  if (REFUSED.has(state ?? '')) return `The database refuses the connection: ${error.message}`
-  if (error instanceof AppError && error.extras.errors) {
-    return error.extras.errors.map(({ field, message }) => `${field} ${message}`).join('; ')
-  }
-  const expected = [AppError, MigrationError, Interrupted].some((kind) => error instanceof kind)
-  return expected ? error.message : undefined
 }

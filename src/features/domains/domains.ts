@@ -90,8 +90,8 @@ export async function listDomains(ctx: Ctx, projectId: string): Promise<Domain[]
   return keepsMail(ctx.config) ? domains : domains.map(whereMailLeaves)
 }
 
-/** What was verified for the mailbox only is not where mail leaves. */
-const whereMailLeaves = (domain: Domain): Domain =>
+/** A domain as it counts where mail leaves: what was verified for the mailbox only is not verified there. */
+export const whereMailLeaves = (domain: Domain): Domain =>
   domain.mailboxOnly
     ? {
         ...domain,

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { domainNotVerified } from '../../errors.ts'
+import { type AppError, domainNotVerified } from '../../errors.ts'
 import { domainOf } from '../../lib/email-address.ts'
 
 /** Whether no mail leaves this service, so that a domain that nobody has verified may be its sender. */
@@ -17,5 +17,11 @@ export async function assertSenderVerified(ctx: Ctx, address: string): Promise<v
       ...(!keepsMail(ctx.config) && { mailboxOnly: false }),
     },
   })
-  if (verified === 0) throw domainNotVerified(domain)
+  if (verified === 0) throw await unverifiedSender(ctx, domain)
+}
+
+/** The refusal of a sender whose domain is not verified: it says whether it was added at least. */
+export async function unverifiedSender(ctx: Ctx, domain: string): Promise<AppError> {
+  const added = await ctx.db.domain.count({ where: { projectId: projectIdOf(ctx), domain } })
+  return domainNotVerified(domain, added > 0)
 }

@@ -12,6 +12,9 @@ const MAX_NAME = 255
 /** Of "Name <address>": a name with every character escaped, and an address. */
 const MAX_TEXT = 2 * MAX_NAME + 260
 
+const ONE_ADDRESS =
+  'must be one email address; several recipients are a list: ["a@example.org", "b@example.org"]'
+
 type Problem = { path: (string | number)[]; code: string; message: string }
 
 const problem = (path: Problem['path'], code: string, message: string): Problem => ({ path, code, message })
@@ -20,9 +23,7 @@ const problem = (path: Problem['path'], code: string, message: string): Problem 
 function readAddress(value: unknown, path: Problem['path']): NamedAddress | Problem {
   if (typeof value === 'string') {
     const parsed = fromText(value)
-    return parsed
-      ? withValidEmail(parsed, path, path)
-      : problem(path, 'invalid_string', 'must be one email address')
+    return parsed ? withValidEmail(parsed, path, path) : problem(path, 'invalid_string', ONE_ADDRESS)
   }
   if (!isJsonObject(value)) return problem(path, 'invalid_type', 'must be an address or { name, email }')
   const { email, name } = value
@@ -51,7 +52,10 @@ function withValidEmail(
   namePath: Problem['path'],
 ): NamedAddress | Problem {
   const normalized = normalizeEmail(email)
-  if (!isEmailAddress(normalized)) return problem(emailPath, 'invalid_string', 'must be an email address')
+  if (!isEmailAddress(normalized)) {
+    const isList = /[,;]/.test(normalized)
+    return problem(emailPath, 'invalid_string', isList ? ONE_ADDRESS : 'must be an email address')
+  }
   if (name !== undefined && HAS_CONTROL.test(name)) {
     return problem(namePath, 'invalid_string', 'must not contain line breaks or control characters')
   }

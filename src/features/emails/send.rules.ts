@@ -73,7 +73,10 @@ export const attachment = z
       .describe('1 to 255 characters.'),
     content: z
       .string()
-      .refine(isBase64, { error: 'must be base64', params: { code: 'invalid_string' } })
+      .refine(isBase64, {
+        error: 'must be base64, without "data:…;base64," before it',
+        params: { code: 'invalid_string' },
+      })
       .describe('The file, in base64.'),
     contentType: z.string().max(255).regex(CONTENT_TYPE, 'must be a media type such as application/pdf'),
     contentId: optional(

@@ -1,12 +1,6 @@
 import { refusalOf } from '../../access.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import {
-  contactUnsubscribed,
-  domainNotVerified,
-  notFound,
-  serviceUnavailable,
-  tooLarge,
-} from '../../errors.ts'
+import { contactUnsubscribed, notFound, serviceUnavailable, tooLarge } from '../../errors.ts'
 import { domainOf } from '../../lib/email-address.ts'
 import { newId } from '../../lib/ids.ts'
 import { Pauses } from '../../lib/pauses.ts'
@@ -15,7 +9,7 @@ import { PRIORITIES } from '../../queue/define-work.ts'
 import { changesData, type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
 import { recordFieldNames } from '../contacts/field-names.ts'
 import { mailDelivery } from '../delivery/mail-delivery.ts'
-import { keepsMail } from '../domains/sender.ts'
+import { keepsMail, unverifiedSender } from '../domains/sender.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { type AttachmentFile, assertMessageSize, readAttachments } from './attachments.ts'
 import { compose } from './compose.ts'
@@ -53,7 +47,7 @@ async function tryToSend(
   const message = messageOf(input, known)
   await assertSyntax(ctx, 'subject', message.subject)
   await assertSyntax(ctx, 'body', message.body)
-  if (!known.domainVerified) throw domainNotVerified(domainOf(message.from.email))
+  if (!known.domainVerified) throw await unverifiedSender(ctx, domainOf(message.from.email))
   assertSubscribed(input, message, known)
   const addressed = await addressAll(ctx, { input, change, files, message, contacts: known.contacts, now })
   const result: SendResult = {

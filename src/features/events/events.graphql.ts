@@ -157,10 +157,15 @@ const DeletedEvents = builder.objectRef<{ deletedCount: number }>('DeletedEvents
 
 builder.mutationField('deleteEvents', (t) =>
   t.field({
-    description: 'Deletes every event of a name, when nothing refers to it.',
+    description:
+      'Deletes every event of a name, when nothing refers to it. DELETE /events?name= takes any name; as parts of paths stats, names and track mean something else.',
     type: DeletedEvents,
     access: 'secretKey',
-    rest: remove('/events/:eventName', 'Events', { status: 200, errors: ['CONFLICT', 'VALIDATION_ERROR'] }),
+    rest: remove('/events/:eventName', 'Events', {
+      byQuery: { path: '/events', parameter: 'name', argument: 'eventName' },
+      status: 200,
+      errors: ['CONFLICT', 'VALIDATION_ERROR'],
+    }),
     args: { eventName: t.arg.string(eventName) },
     resolve: async (_root, { eventName }, ctx) => ({ deletedCount: await deleteEventsOf(ctx, eventName) }),
   }),

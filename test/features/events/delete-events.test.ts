@@ -45,6 +45,25 @@ async function happened(service: Service, name: string, count: number, project: 
 
 const start = () => startService({ ROLES: 'http' })
 
+scenario('DELETE /events?name=', start, (test) => {
+  test('takes the names that are parts of paths, and needs one', async (service) => {
+    const project = await service.newProject()
+    const names = ['stats', 'names', 'track', 'contact', 'usage']
+    for (const name of names) await happened(service, name, 2, project)
+    const ask = (path: string) => callEvents(service, 'DELETE', path, undefined, project)
+    for (const path of ['', '?name=', '?eventname=stats'])
+      assert.is((await ask(path)).status, path === '?name=' ? 200 : 400)
+    for (const name of names) {
+      const usage = await got(service, `/${name}/usage`, project)
+      assert.is(usage.totalCount, 2, name)
+      const answer = await ask(`?name=${name}`)
+      assert.equal([answer.status, answer.body], [200, { deletedCount: 2 }], name)
+      assert.is(answer.headers.get('x-mailwright-warning'), null)
+    }
+    assert.equal((await got(service, '', project)).data, [])
+  })
+})
+
 scenario('DELETE /events/:eventName', start, (test) => {
   test('deletes every event of the name, counted or not, and nothing else', async (service) => {
     const [project, other] = [await service.newProject(), await service.newProject()]

@@ -1,0 +1,4 @@
+// Plain JavaScript, so that an old Node comes as far as the sentence that says which one is needed.
+import './require-node.js'
+
+await import('./serve.ts')

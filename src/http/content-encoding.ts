@@ -1,0 +1,32 @@
+import type { IncomingMessage } from 'node:http'
+import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { AppError } from '../errors.ts'
+
+/** Of what is decompressed so much comes at a time, in bytes. */
+const CHUNK = { chunkSize: 64 * 1024 }
+
+const DECODERS: Record<string, () => Transform> = {
+  gzip: () => createGunzip(CHUNK),
+  'x-gzip': () => createGunzip(CHUNK),
+  deflate: () => createInflate(CHUNK),
+  br: () => createBrotliDecompress(CHUNK),
+}
+
+export type Decoding = { name: string; decoder: Transform }
+
+/** What undoes the Content-Encoding of a request (RFC 9110, 8.4); null for none. Throws UNSUPPORTED_MEDIA_TYPE. */
+export function decodingOf({ headers }: IncomingMessage): Decoding | null {
+  const name = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+  if (name === 'identity' || headers['content-length'] === '0') return null
+  const create = Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined
+  if (!create) throw unknownEncoding(name)
+  return { name, decoder: create() }
+}
+
+/** RFC 9110, 15.5.16: Accept-Encoding says which would have been taken. */
+const unknownEncoding = (name: string) =>
+  new AppError('UNSUPPORTED_MEDIA_TYPE', `The Content-Encoding "${name.slice(0, 50)}" is not known here.`, {
+    suggestion: 'Send the body as it is, or compressed with one of gzip, deflate and br.',
+    headers: { 'accept-encoding': 'gzip, deflate, br' },
+  })

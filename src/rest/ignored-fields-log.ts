@@ -1,0 +1,43 @@
+import type { Logger } from 'pino'
+import type { UnknownField } from './unknown-fields.ts'
+
+/** Above, the project that was added first makes room, and may be told of again. */
+const MAX_PROJECTS = 1_000
+/** Of one project; whoever sends more different ones makes them up. */
+const MAX_FIELDS = 50
+
+/** Says in the log once per project and field that requests have it and nobody reads it. */
+export class IgnoredFieldsLog {
+  readonly #log: Logger
+  readonly #toldOf = new Map<string, Set<string>>()
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  /** `request` names the operation, such as "POST /v1/send". */
+  tell(projectId: string, request: string, unknown: readonly UnknownField[]): void {
+    const told = this.#ofProject(projectId)
+    for (const { path, likely } of unknown) {
+      // The place in a list is not what tells one from another.
+      const field = path.replaceAll(/\.\d+\./g, '.*.')
+      const entry = `${request} ${field}`
+      if (told.has(entry) || told.size >= MAX_FIELDS) continue
+      told.add(entry)
+      this.#log.warn(
+        { projectId, request, field, ...(likely && { likely }) },
+        'a field of requests is ignored',
+      )
+    }
+  }
+
+  #ofProject(projectId: string): Set<string> {
+    const known = this.#toldOf.get(projectId)
+    if (known) return known
+    const [oldest] = this.#toldOf.size >= MAX_PROJECTS ? this.#toldOf.keys() : []
+    if (oldest !== undefined) this.#toldOf.delete(oldest)
+    const told = new Set<string>()
+    this.#toldOf.set(projectId, told)
+    return told
+  }
+}
