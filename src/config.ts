@@ -1,8 +1,8 @@
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { ConfigurationError, readEnvironment, type Variables } from './environment.ts'
-import { ehloNameOf } from './lib/ehlo-name.ts'
-import { keptSecret } from './lib/kept-secret.ts'
+import { keptSecret } from './lib/files/kept-secret.ts'
+import { ehloNameOf } from './lib/net/ehlo-name.ts'
 
 export type MailConfig =
   | { provider: 'mailbox'; directory: string }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { isServerAddress } from './lib/dns-resolver.ts'
-import { isEhloName } from './lib/ehlo-name.ts'
 import { issueText } from './lib/issue-text.ts'
-import { isNetwork } from './lib/networks.ts'
+import { isServerAddress } from './lib/net/dns-resolver.ts'
+import { isEhloName } from './lib/net/ehlo-name.ts'
+import { isNetwork } from './lib/net/networks.ts'
 import { OperatorError } from './lib/operator-error.ts'
 
 const ROLES = ['http', 'worker'] as const

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { delivered, send, templateOf } from './features/emails/send-support.ts'
+import { delivered, send, templateOf } from './features/sending/send-support.ts'
 import { uploaded } from './features/uploads/upload-support.ts'
 import { IMAGES } from './support/images.ts'
 import { openRaw } from './support/raw-http.ts'

@@ -1,7 +1,7 @@
 import { type Ctx, projectIdOf } from '../ctx.ts'
 import { lastEventsOf, membershipsOf, segmentSources, subjectsOf } from './load.sql.ts'
 import type { LastEvent, Subject } from './match.rules.ts'
-import { parseTree } from './parse.ts'
+import { parseTree } from './parsing/parse.ts'
 import { referencesOf } from './references.rules.ts'
 import { MAX_SEGMENT_CHAIN } from './resolve.rules.ts'
 import { resolveTree } from './resolve.ts'

@@ -1,4 +1,4 @@
-import { writeMigration } from '../db/new-migration.ts'
+import { writeMigration } from '../db/migrations/new-migration.ts'
 
 try {
   console.log(await writeMigration(process.argv[2] ?? '', new Date()))

@@ -1,10 +1,10 @@
-import { SYSTEM } from '../access.ts'
+import { SYSTEM } from '../admission/access.ts'
 import { type App, startApp } from '../app.ts'
 import { type Config, hostInUrl, loadConfig } from '../config.ts'
 import { createCtx } from '../ctx.ts'
 import { createDemo, type Demo } from '../features/projects/demo.ts'
 import { listProjects } from '../features/projects/projects.ts'
-import { createLog } from '../log.ts'
+import { createLog } from '../observe/log.ts'
 import { reasonOf } from './reason.ts'
 
 /** Longer than an orderly stop takes, shorter than supervisors wait before they kill. */

@@ -1,5 +1,5 @@
 import type { OutputRef } from '@pothos/core'
-import { type CursorPage, DEFAULT_LIMIT, MAX_LIMIT } from '../cursor-page.ts'
+import { type CursorPage, DEFAULT_LIMIT, MAX_LIMIT } from '../paging/cursor-page.ts'
 import { builder } from './builder.ts'
 
 /** The arguments `limit` and `cursor` of a list. */

@@ -7,9 +7,9 @@ import SchemaBuilder, {
   type TypeParam,
 } from '@pothos/core'
 import type { GraphQLFieldResolver } from 'graphql'
-import type { Access } from '../access.ts'
+import type { Access } from '../admission/access.ts'
 import { type Ctx, projectIdOf } from '../ctx.ts'
-import { toAppError } from '../unexpected.ts'
+import { toAppError } from '../observe/unexpected.ts'
 import type { RestRoute } from './rest-route.ts'
 import { runEndpoint } from './run-endpoint.ts'
 

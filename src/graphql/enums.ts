@@ -2,7 +2,7 @@ import type {
   CampaignStatus as CampaignStatusValue,
   MessageType as MessageTypeValue,
 } from '../generated/prisma/enums.ts'
-import { defineEnum } from './zod-input.ts'
+import { defineEnum } from './inputs/zod-input.ts'
 
 /** Enumerations that more than one feature shows. */
 export const MessageType = defineEnum<MessageTypeValue>('MessageType', {

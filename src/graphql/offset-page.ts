@@ -1,5 +1,5 @@
 import type { OutputRef } from '@pothos/core'
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type OffsetPage } from '../offset-page.ts'
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type OffsetPage } from '../paging/offset-page.ts'
 import { builder } from './builder.ts'
 
 /** The arguments `page` and `pageSize` of a list. */

@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql'
 import { AppError, type ErrorCode, toPublicError } from '../errors.ts'
-import { publicCause } from '../unexpected.ts'
+import { publicCause } from '../observe/unexpected.ts'
 
 /** Messages about a bad argument quote it, however long it is. */
 const MAX_MESSAGE = 500

@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader'
 import type { Ctx } from '../ctx.ts'
-import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../cursor-page.ts'
 import { isId } from '../lib/ids.ts'
+import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../paging/cursor-page.ts'
 import type { Countable } from './cursor-page.ts'
 
 /** Which page of whose list is asked for: at most `limit` items with ids below `before`, the greatest first. */

@@ -1,13 +1,13 @@
 import type { GraphQLResolveInfo } from 'graphql'
-import { assertAccess } from '../access.ts'
+import { assertAccess } from '../admission/access.ts'
+import { hashInput, replayed, withReservation } from '../admission/idempotency.ts'
 import type { Ctx } from '../ctx.ts'
 import { fieldError } from '../errors.ts'
-import { hashInput, replayed, withReservation } from '../idempotency.ts'
-import { cutText } from '../lib/cut-text.ts'
 import { findUnstorable, MAX_JSON_DEPTH } from '../lib/json.ts'
-import { checkInput } from './check-input.ts'
+import { cutText } from '../lib/text/cut-text.ts'
 import type { Endpoint } from './endpoint-plugin.ts'
-import { inputSchemaOf } from './input-schema.ts'
+import { checkInput } from './inputs/check-input.ts'
+import { inputSchemaOf } from './inputs/input-schema.ts'
 import { nameOf } from './rest-route.ts'
 
 /** Characters of a path that an error names. */

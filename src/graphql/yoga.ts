@@ -11,11 +11,11 @@ import {
   type YogaServerInstance,
 } from 'graphql-yoga'
 import type { Logger } from 'pino'
-import { logUnexpected } from '../unexpected.ts'
-import { createDocuments } from './documents.ts'
-import { introspection } from './introspection.ts'
+import { logUnexpected } from '../observe/unexpected.ts'
+import { createDocuments } from './limits/documents.ts'
+import { introspection } from './limits/introspection.ts'
+import { chargeRootFields, type GraphQLPlugin, type GraphQLRequest } from './limits/root-fields.ts'
 import { isPublic, publicGraphQLError, setOwnStatus } from './public-error.ts'
-import { chargeRootFields, type GraphQLPlugin, type GraphQLRequest } from './root-fields.ts'
 
 /** What one GraphQL request may ask for. */
 export const GRAPHQL_LIMITS = { depth: 10, cost: 5_000, aliases: 15, tokens: 2_000 }

@@ -1,7 +1,7 @@
-import type { Actor, KeyRing } from '../access.ts'
-import { type RateLimiter, type RateLimitState, rateLimitHeaders } from '../limits.ts'
+import type { Actor, KeyRing } from '../admission/access.ts'
+import { type RateLimiter, type RateLimitState, rateLimitHeaders } from '../admission/limits.ts'
+import type { StrangerLimit } from './budgets/stranger-limit.ts'
 import type { Exchange } from './exchange.ts'
-import type { StrangerLimit } from './stranger-limit.ts'
 
 type Parts = { keyRing: KeyRing; rateLimiter: RateLimiter; strangers: StrangerLimit; now: () => Date }
 

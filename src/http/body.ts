@@ -4,9 +4,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { AppError, invalidBody, tooLarge } from '../errors.ts'
 import { isJsonObject, type JsonObject } from '../lib/json.ts'
+import { UNCOUNTED } from './budgets/request-bytes.ts'
 import { type Decoding, decodingOf } from './content-encoding.ts'
 import type { Exchange } from './exchange.ts'
-import { UNCOUNTED } from './request-bytes.ts'
 
 /** The largest JSON body of a request that takes no message, in bytes. */
 export const MAX_BODY_BYTES = 1024 * 1024

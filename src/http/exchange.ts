@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { discardBody, isReceiving } from './body.ts'
+import { type Budgets, RequestBytes } from './budgets/request-bytes.ts'
 import { ANSWER_PACE, atPace, type Pace } from './pace.ts'
-import { type Budgets, RequestBytes } from './request-bytes.ts'
 import { newRequestId, requestIdFrom } from './request-id.ts'
 
 /** One request and its answer, as raw routes and the REST facade see them. */

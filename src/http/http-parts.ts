@@ -1,6 +1,6 @@
 import type { Services } from '../ctx.ts'
 import type { MailboxReader } from '../mail/mailbox.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Metrics } from '../observe/metrics.ts'
 
 /** What routes that are no operations work with. `mailbox` is null when mail really leaves. */
 export type HttpParts = {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { isLoopbackAddress, isLoopbackHost } from '../lib/loopback.ts'
+import { isLoopbackAddress, isLoopbackHost } from '../lib/net/loopback.ts'
 
 /** What proxies add, each its own: any of these says that the caller is somebody else than the peer. */
 const PROXY_HEADER =

@@ -1,4 +1,4 @@
-import { editDistance } from '../lib/edit-distance.ts'
+import { editDistance } from '../lib/text/edit-distance.ts'
 
 /** Longer ones are no slips of a typist. */
 const MAX_LENGTH = 80

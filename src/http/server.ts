@@ -7,17 +7,17 @@ import {
 } from 'node:http'
 import type { Logger } from 'pino'
 import { AppError, badRequest, toPublicError } from '../errors.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { toAppError } from '../observe/unexpected.ts'
 import { errorPage } from '../pages/page.ts'
-import { toAppError } from '../unexpected.ts'
 import { answerBrokenRequests } from './broken-requests.ts'
+import { type Budgets, createBudgets } from './budgets/request-bytes.ts'
+import { Turns } from './budgets/turns.ts'
 import { requestsUnderWay } from './close-server.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { type Exchange, openExchange, reply, replyHtml, replyJson } from './exchange.ts'
 import type { Pace } from './pace.ts'
-import { type Budgets, createBudgets } from './request-bytes.ts'
 import { RouteTable } from './routes.ts'
-import { Turns } from './turns.ts'
 
 /** Anything that the server can dispatch to: a REST operation, a raw route, GraphQL. */
 export type ServerRoute = {

@@ -1,4 +1,4 @@
-import { within } from '../lib/within.ts'
+import { within } from '../lib/async/within.ts'
 import type { DeliveryResult, Mailer, OutgoingMail, ProviderTrouble } from './mailer.ts'
 import { UnsendableMail } from './mime.ts'
 

@@ -1,5 +1,5 @@
 import { createHash, type KeyObject, sign } from 'node:crypto'
-import { Pauses } from '../lib/pauses.ts'
+import { Pauses } from '../lib/async/pauses.ts'
 
 export type DkimOptions = {
   /** In ASCII. */

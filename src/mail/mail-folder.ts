@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncDirectory, UNFINISHED, writeWhole } from '../lib/whole-file.ts'
+import { syncDirectory, UNFINISHED, writeWhole } from '../lib/files/whole-file.ts'
 
 /** Files by the name of what they belong to: `<id>.<anything>`. A folder that is not there yet is empty. */
 export interface MailFolder {

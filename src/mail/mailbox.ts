@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { Slots } from '../lib/slots.ts'
+import { Slots } from '../lib/async/slots.ts'
 import { defineMailer } from './define-mailer.ts'
 import { idOf, type MailFolder, mailFolder } from './mail-folder.ts'
 import type { Mailbox, Mailer, OutgoingMail } from './mailer.ts'

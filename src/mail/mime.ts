@@ -7,7 +7,7 @@ import MailComposer, {
 } from 'nodemailer/lib/mail-composer'
 import { foldLines } from 'nodemailer/lib/mime-funcs'
 import MimeNode from 'nodemailer/lib/mime-node'
-import { Pauses } from '../lib/pauses.ts'
+import { Pauses } from '../lib/async/pauses.ts'
 import { type DkimOptions, dkimSignature } from './dkim.ts'
 import { headerText, oneLine, phrase } from './header-text.ts'
 import { isHeaderName, isOrder, isOwnHeader } from './headers.rules.ts'

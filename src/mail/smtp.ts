@@ -3,7 +3,7 @@ import { createTransport, type NodemailerError, type Transporter } from 'nodemai
 import MailMessage from 'nodemailer/lib/mailer/mail-message.js'
 import MimeNode from 'nodemailer/lib/mime-node'
 import type { SMTPPoolOptions, SMTPPoolSentMessageInfo } from 'nodemailer/lib/smtp-pool'
-import { isLoopbackHost } from '../lib/loopback.ts'
+import { isLoopbackHost } from '../lib/net/loopback.ts'
 import { defineMailer, messageOf } from './define-mailer.ts'
 import type { DeliveryResult, Mailer } from './mailer.ts'
 import { composeMessage } from './mime.ts'

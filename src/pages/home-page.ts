@@ -1,4 +1,4 @@
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/text/html.ts'
 import { brand, htmlPage } from './page.ts'
 
 type Place = { href: string; name: string; text: string }

@@ -1,5 +1,5 @@
-import { escapeHtml } from '../lib/html.ts'
-import { sizeInWords, timeAgo } from '../lib/in-words.ts'
+import { escapeHtml } from '../lib/text/html.ts'
+import { sizeInWords, timeAgo } from '../lib/text/in-words.ts'
 import type { MailboxMessage } from '../mail/mailbox.ts'
 import { htmlPage, masthead } from './page.ts'
 

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/text/html.ts'
 import { htmlPage } from './page.ts'
 
 export type SubscriptionPage = {

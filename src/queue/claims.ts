@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Services } from '../ctx.ts'
-import { within } from '../lib/within.ts'
+import { within } from '../lib/async/within.ts'
 import type { WorkKind } from './define-work.ts'
 import type { WorkData } from './work-requests.ts'
 

@@ -1,8 +1,8 @@
 import type { FetchOptions } from 'pg-boss'
-import { systemOf } from '../access.ts'
+import { systemOf } from '../admission/access.ts'
 import { createCtx, type Services } from '../ctx.ts'
 import { isDatabaseUnavailable } from '../db/sql.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import { Backlogs } from './backlogs.ts'
 import { type Claim, Claims, type Running } from './claims.ts'
 import {

@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { Db } from 'pg-boss'
 import type { Logger } from 'pino'
 import { Pool } from '../db/pool.ts'
-import { within } from '../lib/within.ts'
+import { within } from '../lib/async/within.ts'
 
 type ListenHandle = Awaited<ReturnType<NonNullable<Db['listen']>>>
 

@@ -1,4 +1,4 @@
-import { SYSTEM } from '../access.ts'
+import { SYSTEM } from '../admission/access.ts'
 import { type Ctx, createCtx, type Services } from '../ctx.ts'
 import { DEAD_LETTERS } from './define-job.ts'
 import { type Pending, PRIORITIES, type ProjectWork } from './define-work.ts'

@@ -1,7 +1,7 @@
 import type { PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import { within } from '../lib/within.ts'
+import { within } from '../lib/async/within.ts'
 import { PRIORITIES, type Priority, queuePriority, type Standing, type WorkKind } from './define-work.ts'
 
 /** Requests within this time share one statement. */

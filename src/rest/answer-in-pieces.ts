@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { GiveBack } from '../byte-budget.ts'
+import type { GiveBack } from '../http/budgets/byte-budget.ts'
 import { isJsonObject } from '../lib/json.ts'
-import type { Piece } from '../pieces.ts'
+import type { Piece } from '../paging/pieces.ts'
 
 type Work = {
   /** Waits until there is room for so many bytes. Only the first piece may be refused: then nothing has been sent. */

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/text/html.ts'
 import { brand, htmlPage } from '../pages/page.ts'
 import { type Direction, type FieldLine, fieldLines, rulesInWords, typeInWords } from './docs-fields.ts'
 import type {

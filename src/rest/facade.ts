@@ -1,17 +1,10 @@
 import { Readable } from 'node:stream'
-import {
-  type ExecutionResult,
-  execute,
-  type GraphQLNamedType,
-  type GraphQLSchema,
-  getNamedType,
-  isEnumType,
-  isNonNullType,
-} from 'graphql'
-import { type Actor, ANONYMOUS, assertAccess, assertStillAdmitted } from '../access.ts'
+import { type ExecutionResult, execute, type GraphQLSchema } from 'graphql'
+import { type Actor, ANONYMOUS, assertAccess, assertStillAdmitted } from '../admission/access.ts'
+import { REPLAYED, withReservation } from '../admission/idempotency.ts'
 import { type Ctx, createCtx, type Services } from '../ctx.ts'
-import { AppError, badRequest } from '../errors.ts'
-import { checkInput } from '../graphql/check-input.ts'
+import { AppError } from '../errors.ts'
+import { checkInput } from '../graphql/inputs/check-input.ts'
 import { causeOf } from '../graphql/public-error.ts'
 import { nameOf } from '../graphql/rest-route.ts'
 import type { Admission } from '../http/admission.ts'
@@ -26,12 +19,12 @@ import {
 } from '../http/exchange.ts'
 import { readUpload } from '../http/multipart.ts'
 import type { ErrorBody, ServerRoute } from '../http/server.ts'
-import { REPLAYED, withReservation } from '../idempotency.ts'
 import { isJsonObject } from '../lib/json.ts'
-import { Pieces } from '../pieces.ts'
+import { Pieces } from '../paging/pieces.ts'
 import { listOf, textInPieces } from './answer-in-pieces.ts'
 import { IgnoredFieldsLog } from './ignored-fields-log.ts'
 import type { RestOperation } from './operations.ts'
+import { assertArguments, parameterNames, queryArguments } from './query-arguments.ts'
 import {
   asHeaderValue,
   type UnknownField,
@@ -182,53 +175,6 @@ function warn(
   if (actor.kind === 'key') ignoredFields.tell(actor.project.id, nameOf(route), unknown)
 }
 
-/** Over REST these are headers. */
-export const isHeaderArgument = (name: string) => name === 'idempotencyKey' || name === 'idempotencyReplay'
-
-const isRestArgument = ({ route }: RestOperation, name: string): boolean =>
-  !isHeaderArgument(name) && !route.graphqlOnly.includes(name)
-
-const parameterNames = (operation: RestOperation, params: Record<string, string>): string[] =>
-  operation.field.args
-    .map(({ name }) => name)
-    .filter((name) => name !== 'input' && !(name in params) && isRestArgument(operation, name))
-
-/** Query-string parameters are the arguments of the field; the ones it does not have are ignored. */
-function queryArguments(
-  operation: RestOperation,
-  query: URLSearchParams,
-  params: Record<string, string>,
-): Record<string, unknown> {
-  const values: Record<string, unknown> = {}
-  for (const arg of operation.field.args) {
-    const text = query.get(arg.name)
-    if (text === null || arg.name in params || !isRestArgument(operation, arg.name)) continue
-    values[arg.name] = fromText(arg.name, getNamedType(arg.type), text)
-  }
-  return values
-}
-
-/** GraphQL's Int has 32 bits. */
-const MAX_INT = 2 ** 31 - 1
-
-function fromText(name: string, type: GraphQLNamedType, text: string): string | number | boolean {
-  if (isEnumType(type)) {
-    const names = type.getValues().map((value) => value.name)
-    if (!names.includes(text)) throw badRequest(`The parameter ${name} must be one of ${names.join(', ')}.`)
-    return text
-  }
-  if (type.name === 'Boolean') {
-    if (text !== 'true' && text !== 'false') throw badRequest(`The parameter ${name} must be true or false.`)
-    return text === 'true'
-  }
-  if (type.name !== 'Int') return text
-  const number = Number(text)
-  if (!/^-?\d+$/.test(text) || Math.abs(number) > MAX_INT) {
-    throw badRequest(`The parameter ${name} must be an integer.`)
-  }
-  return number
-}
-
 async function executeOperation(
   schema: GraphQLSchema,
   operation: RestOperation,
@@ -241,14 +187,6 @@ async function executeOperation(
   const [error] = result.errors ?? []
   if (error) throw causeOf(error)
   return result.data?.[operation.fieldName]
-}
-
-function assertArguments(operation: RestOperation, values: Record<string, unknown>): void {
-  for (const arg of operation.field.args) {
-    if (isNonNullType(arg.type) && values[arg.name] === undefined) {
-      throw badRequest(`The parameter ${arg.name} is required.`)
-    }
-  }
 }
 
 async function answer(

@@ -1,4 +1,4 @@
-import { editDistance } from '../lib/edit-distance.ts'
+import { editDistance } from '../lib/text/edit-distance.ts'
 
 /** What other APIs and people call the fields; the first one that an operation has is meant. */
 const SYNONYMS: Record<string, readonly string[]> = {

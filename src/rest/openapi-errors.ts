@@ -1,8 +1,8 @@
 import { getNamedType, isRequiredArgument } from 'graphql'
 import { AppError, type ErrorCode, toPublicError } from '../errors.ts'
-import { isHeaderArgument } from './facade.ts'
 import { type Answer, referenceTo, type Schema } from './openapi-types.ts'
 import type { RestOperation } from './operations.ts'
+import { isHeaderArgument } from './query-arguments.ts'
 
 /** When a code is answered; for the readers of the API description. */
 const MEANING: Record<ErrorCode, string> = {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type GraphQLSchema, isRequiredArgument } from 'graphql'
 import { z } from 'zod'
-import type { Access } from '../access.ts'
+import type { Access } from '../admission/access.ts'
 import type { RestRoute } from '../graphql/rest-route.ts'
 import { ERROR_SCHEMAS, failuresOf, queryArgumentsOf } from './openapi-errors.ts'
 import { componentSchemas, described, inputNameOf, presentSchema, schemaOf } from './openapi-schemas.ts'

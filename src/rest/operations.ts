@@ -9,7 +9,7 @@ import {
 import { useSofa } from 'sofa-api'
 import type { z } from 'zod'
 import { type Endpoint, endpointOf } from '../graphql/endpoint-plugin.ts'
-import { inputSchemaOf } from '../graphql/input-schema.ts'
+import { inputSchemaOf } from '../graphql/inputs/input-schema.ts'
 import type { RestRoute } from '../graphql/rest-route.ts'
 import { type KnownFields, knownFieldsOf } from './unknown-fields.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AppError, type FieldError } from '../errors.ts'
-import { cutText } from '../lib/cut-text.ts'
 import { isJsonObject, type JsonObject } from '../lib/json.ts'
+import { cutText } from '../lib/text/cut-text.ts'
 import { likelyField } from './likely-fields.ts'
 
 /** The fields of an input, with those of the objects and lists of objects in it. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { type Leave, TimedTurns } from '../lib/timed-turns.ts'
+import { type Leave, TimedTurns } from '../lib/async/timed-turns.ts'
 import type { Answer, Job, TaskName } from './tasks.ts'
 
 /** Too many tasks of a project wait. */

@@ -1,4 +1,4 @@
-import { cutText } from '../lib/cut-text.ts'
+import { cutText } from '../lib/text/cut-text.ts'
 import type { WorkMeter } from './work-meter.ts'
 
 /** Why a template cannot be parsed, and where; lines count from 1. */

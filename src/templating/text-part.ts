@@ -1,6 +1,6 @@
 import { compile } from 'html-to-text'
-import { cutText } from '../lib/cut-text.ts'
-import { withLineBreaks } from '../lib/html.ts'
+import { cutText } from '../lib/text/cut-text.ts'
+import { withLineBreaks } from '../lib/text/html.ts'
 
 /** No reader of plain text misses what lies behind this many characters of markup. */
 const longestHtml = 128_000

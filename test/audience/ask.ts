@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { compileTree, type Predicate } from '../../src/audience/compile.sql.ts'
 import { explainTree, matchTree } from '../../src/audience/match.rules.ts'
-import { parseTree } from '../../src/audience/parse.ts'
+import { parseTree } from '../../src/audience/parsing/parse.ts'
 import { resolveTree } from '../../src/audience/resolve.ts'
 import type { FilterTree, SegmentSource } from '../../src/audience/tree.rules.ts'
 import { unpreparedStatement, valuesOf } from '../../src/db/sql.ts'

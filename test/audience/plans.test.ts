@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { compileTree, type Predicate } from '../../src/audience/compile.sql.ts'
-import { parseTree } from '../../src/audience/parse.ts'
+import { parseTree } from '../../src/audience/parsing/parse.ts'
 import type { Audience } from '../../src/audience/tree.rules.ts'
 import { unpreparedStatement, valuesOf } from '../../src/db/sql.ts'
 import { scenario } from '../support/scenario.ts'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { parseFilter, parseTree } from '../../src/audience/parse.ts'
+import { parseFilter, parseTree } from '../../src/audience/parsing/parse.ts'
 import { toJson } from '../../src/audience/tree.rules.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 import { errorsOf, problemsOf, treeOf } from './ask.ts'

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import * as assert from 'uvu/assert'
-import { freePort } from '../../src/lib/free-port.ts'
+import { freePort } from '../../src/lib/net/free-port.ts'
 import { scenario } from '../support/scenario.ts'
 import { scratchDatabase } from '../support/scratch-database.ts'
 import { startService, until } from '../support/service.ts'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { systemOf } from '../../src/access.ts'
+import { systemOf } from '../../src/admission/access.ts'
 import { createCtx } from '../../src/ctx.ts'
 import { hold } from '../support/held-lock.ts'
 import { assertGraphQLRefused } from '../support/refusals.ts'

@@ -8,14 +8,14 @@ import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
-} from '../../src/db/embedded-postgres.ts'
+} from '../../src/db/embedded/embedded-postgres.ts'
 import type { Test } from '../support/scenario.ts'
 
 // Servers and processes that end with their test, and looks at a server from outside.
 
 const WAIT_MS = 90_000
 
-export const embeddedPostgresFile = resolve(import.meta.dirname, '../../src/db/embedded-postgres.ts')
+export const embeddedPostgresFile = resolve(import.meta.dirname, '../../src/db/embedded/embedded-postgres.ts')
 
 const atEnd: (() => Promise<unknown>)[] = []
 

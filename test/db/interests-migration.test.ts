@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import { parseTree } from '../../src/audience/parse.ts'
+import { parseTree } from '../../src/audience/parsing/parse.ts'
 import { referencesOf } from '../../src/audience/references.rules.ts'
 import { interestsIn } from '../../src/changes/interests.ts'
 import { scenario } from '../support/scenario.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import * as assert from 'uvu/assert'
-import { MigrationError, migrate, pendingMigrations } from '../../src/db/migrate.ts'
+import { MigrationError, migrate, pendingMigrations } from '../../src/db/migrations/migrate.ts'
 import { scenario } from '../support/scenario.ts'
 import { scratchDatabase } from '../support/scratch-database.ts'
 

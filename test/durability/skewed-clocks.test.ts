@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { type App, startApp } from '../../src/app.ts'
 import type { Config } from '../../src/config.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/observe/log.ts'
 import { type MailSink, type Refusal, startMailSink } from '../support/mail-sink.ts'
 import { emailRow } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'

@@ -1,6 +1,6 @@
 import { parse } from 'graphql'
 import * as assert from 'uvu/assert'
-import { createDocuments } from '../../src/graphql/documents.ts'
+import { createDocuments } from '../../src/graphql/limits/documents.ts'
 import { MINUTE } from '../support/clock.ts'
 import { assertGraphQLRefused } from '../support/refusals.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'

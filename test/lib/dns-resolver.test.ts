@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { createDnsResolver, type DnsAnswer } from '../../src/lib/dns-resolver.ts'
+import { createDnsResolver, type DnsAnswer } from '../../src/lib/net/dns-resolver.ts'
 import { HOUR, MINUTE, SECOND, shiftedClock } from '../support/clock.ts'
 import { type Names, startDnsServer } from '../support/dns-server.ts'
 import { scenario } from '../support/scenario.ts'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { editDistance } from '../../src/lib/edit-distance.ts'
+import { editDistance } from '../../src/lib/text/edit-distance.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 scenario('The edit distance', nothingShared, (test) => {

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { ehloNameOf } from '../../src/lib/ehlo-name.ts'
+import { ehloNameOf } from '../../src/lib/net/ehlo-name.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 scenario('The name in EHLO', nothingShared, (test) => {

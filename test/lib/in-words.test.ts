@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { sizeInWords, timeAgo } from '../../src/lib/in-words.ts'
+import { sizeInWords, timeAgo } from '../../src/lib/text/in-words.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 scenario('Words for people', nothingShared, (test) => {

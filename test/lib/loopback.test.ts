@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { isLoopbackAddress, isLoopbackHost } from '../../src/lib/loopback.ts'
+import { isLoopbackAddress, isLoopbackHost } from '../../src/lib/net/loopback.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 const ADDRESSES = [

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { isNetwork, networksOf, subscriberOf } from '../../src/lib/networks.ts'
+import { isNetwork, networksOf, subscriberOf } from '../../src/lib/net/networks.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 scenario('Networks', nothingShared, (test) => {

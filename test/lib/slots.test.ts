@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { Slots, type SlotsOptions } from '../../src/lib/slots.ts'
+import { Slots, type SlotsOptions } from '../../src/lib/async/slots.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 /** Lets everything that may go on now go on. */

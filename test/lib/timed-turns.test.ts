@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { TimedTurns } from '../../src/lib/timed-turns.ts'
+import { TimedTurns } from '../../src/lib/async/timed-turns.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 
 /** Lets everything that may go on now go on. */

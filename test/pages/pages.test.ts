@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Browser } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { delivered, send } from '../features/emails/send-support.ts'
+import { delivered, send } from '../features/sending/send-support.ts'
 import { IMAGES } from '../support/images.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Service, startService, until } from '../support/service.ts'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { createMetrics } from '../../src/metrics.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
 import { defineProjectWork, type ProjectWork, workKind } from '../../src/queue/define-work.ts'
 import { defineQueues, runProjectWork } from '../../src/queue/queue.ts'
 import { scenario } from '../support/scenario.ts'

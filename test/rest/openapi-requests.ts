@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { deleteContactFields } from '../../src/features/contacts/delete-fields.job.ts'
+import { deleteContactFields } from '../../src/features/contact-fields/delete-fields.job.ts'
 import { computeSegments } from '../../src/features/memberships/compute-segments.job.ts'
 import { usedInSegment } from '../features/events/event-support.ts'
 import { usedInStep } from '../features/templates/template-support.ts'

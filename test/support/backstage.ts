@@ -1,11 +1,11 @@
-import { systemOf } from '../../src/access.ts'
+import { systemOf } from '../../src/admission/access.ts'
 import { startServices } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type Ctx, createCtx } from '../../src/ctx.ts'
 import { forceVerified } from '../../src/features/domains/domains.ts'
 import { createProject } from '../../src/features/projects/projects.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/observe/log.ts'
 import type { Project } from './service.ts'
 
 /** Limits of one project; 0 is none, absent is what the processes are started with. */

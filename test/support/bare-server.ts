@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { createHttpServer, type ServerOptions, serveRoutes } from '../../src/http/server.ts'
-import { createMetrics } from '../../src/metrics.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
 import { capturedLog } from './captured-log.ts'
 
 export type BareServer = {

@@ -1,5 +1,5 @@
 import pino, { type Logger } from 'pino'
-import { REDACTED } from '../../src/log.ts'
+import { REDACTED } from '../../src/observe/log.ts'
 
 /** A log that is kept in memory, from the lowest level on. */
 export type CapturedLog = { log: Logger; lines: () => Record<string, unknown>[]; text: () => string }

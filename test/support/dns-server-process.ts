@@ -1,5 +1,5 @@
 import { createServer, Packet } from 'dns2'
-import { freePort } from '../../src/lib/free-port.ts'
+import { freePort } from '../../src/lib/net/free-port.ts'
 import type { Misbehaviour, Names, Order, Report } from './dns-server.ts'
 
 // The program that startDnsServer runs.

@@ -1,4 +1,4 @@
-import { readSingle, readTree } from '../../src/audience/parse.rules.ts'
+import { readSingle, readTree } from '../../src/audience/parsing/parse.rules.ts'
 import { referencesOf } from '../../src/audience/references.rules.ts'
 import { type Interest, interestsIn, keepInterests } from '../../src/changes/interests.ts'
 import type { Consumer } from '../../src/generated/prisma/enums.ts'

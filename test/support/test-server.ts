@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { loadConfig } from '../../src/config.ts'
-import { startEmbeddedPostgres } from '../../src/db/embedded-postgres.ts'
-import { createLog } from '../../src/log.ts'
+import { startEmbeddedPostgres } from '../../src/db/embedded/embedded-postgres.ts'
+import { createLog } from '../../src/observe/log.ts'
 import { startServices } from '../../src/services.ts'
 
 /** The database that scenarios clone: migrated, with the queue's tables, empty. */

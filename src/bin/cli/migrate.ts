@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { loadConfig } from '../../config.ts'
-import { migrate } from '../../db/migrate.ts'
+import { migrate } from '../../db/migrations/migrate.ts'
 import { startDatabaseServer } from '../../services.ts'
 import { type Output, withJson } from './options.ts'
 import { answer, whileRunning } from './run.ts'

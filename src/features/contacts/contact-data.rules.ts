@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { parseInstant } from '../../audience/dates.rules.ts'
 import { jsonObject } from '../../lib/fields.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
 
@@ -74,4 +75,19 @@ export function mergeData(current: JsonObject, change: DataChange): JsonObject {
   const unset = new Set(change.unset)
   const kept = Object.entries(current).filter(([key]) => !unset.has(key))
   return Object.fromEntries([...kept, ...Object.entries(change.set)])
+}
+
+export const FIELD_TYPES = ['string', 'number', 'boolean', 'date', 'object', 'array'] as const
+export type FieldType = (typeof FIELD_TYPES)[number]
+
+/** A type by its name, as it is on record. */
+export const fieldType = (name: string): FieldType => FIELD_TYPES.find((type) => type === name) ?? 'string'
+
+/** The type of one value; a date is a string that filters can compare as one. */
+export function typeOf(value: JsonValue | undefined): FieldType {
+  if (Array.isArray(value)) return 'array'
+  if (typeof value === 'number') return 'number'
+  if (typeof value === 'boolean') return 'boolean'
+  if (typeof value === 'object' && value !== null) return 'object'
+  return typeof value === 'string' && parseInstant(value) !== null ? 'date' : 'string'
 }

@@ -1,9 +1,14 @@
 import { compileTree } from '../../audience/compile.sql.ts'
 import { loadAudience } from '../../audience/load.ts'
-import { parseTree } from '../../audience/parse.ts'
+import { parseTree } from '../../audience/parsing/parse.ts'
 import type { Audience } from '../../audience/tree.rules.ts'
 import type { Ctx } from '../../ctx.ts'
-import type { ContactCondition } from './contact-list.sql.ts'
+
+/**
+ * A condition on the contact `c`: its text, and the parameters that are named in it. Values get into it as parameters
+ * only.
+ */
+export type ContactCondition = { text: string; params: Record<string, unknown> }
 
 /** The condition of a filter tree, which stands in the field `root`. Throws VALIDATION_ERROR for a bad one. */
 export const filterCondition = async (ctx: Ctx, tree: unknown, root: string): Promise<ContactCondition> =>

@@ -1,13 +1,8 @@
 import { isKept } from '../../db/kept-contacts.sql.ts'
 import { analyticStatement, type Statement, statement, unpreparedStatement } from '../../db/sql.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
+import type { ContactCondition } from './contact-filter.ts'
 import { contactColumns } from './contacts.sql.ts'
-
-/**
- * A condition on the contact `c`: its text, and the parameters that are named in it. Values get into it as parameters
- * only.
- */
-export type ContactCondition = { text: string; params: Record<string, unknown> }
 
 export type ContactOrder = { column: 'id' | 'email'; direction: 'asc' | 'desc' }
 

@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto'
 import { DAY_MS } from '../../audience/dates.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../../cursor-page.ts'
 import { isTimeOut } from '../../db/sql.ts'
 import { badRequest } from '../../errors.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
 import { isId } from '../../lib/ids.ts'
 import { escapeLike } from '../../lib/like.ts'
-import { type OrderRequest, readOrder } from '../../offset-page.ts'
-import { filterCondition } from './contact-filter.ts'
+import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../../paging/cursor-page.ts'
+import { type OrderRequest, readOrder } from '../../paging/offset-page.ts'
+import { type ContactCondition, filterCondition } from './contact-filter.ts'
 import {
-  type ContactCondition,
   contactCount,
   contactPage,
   contactShare,
@@ -100,6 +99,13 @@ const SAMPLE = 2_000
 /** What a count was asked for, as the key under which it is remembered. */
 type Asked = Pick<ContactListRequest, 'search' | 'subscribed' | 'filter'>
 
+/** How many contacts the conditions let through, EXACT + 1 when there are more; undefined when counting takes too long. */
+export async function countFew(ctx: Ctx, conditions: ContactCondition[]): Promise<number | undefined> {
+  const { statement, params } = contactCount(projectIdOf(ctx), conditions, EXACT + 1)
+  const rows = await unlessSlow(ctx.sql(statement, params))
+  return rows?.[0]?.count
+}
+
 /**
  * How many contacts the conditions, which are what was `asked` for, let through: exact up to 10,000, above that as
  * of at most a minute ago, the same number for all processes. Counting a million takes a tenth of a second, too long
@@ -110,9 +116,7 @@ export async function countContacts(
   conditions: ContactCondition[] = [],
   asked: Asked = {},
 ): Promise<number> {
-  const few = contactCount(projectIdOf(ctx), conditions, EXACT + 1)
-  const found = await unlessSlow(ctx.sql(few.statement, few.params))
-  const count = found?.[0]?.count
+  const count = await countFew(ctx, conditions)
   if (count !== undefined && count <= EXACT) return count
   const known = await totalOf(ctx, asked, FRESH_MS)
   if (known !== undefined) return known

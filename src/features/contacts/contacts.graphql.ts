@@ -1,7 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
+import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
 import { create, get, patch, post, remove } from '../../graphql/rest-route.ts'
-import { inputFromZod } from '../../graphql/zod-input.ts'
 import { listContacts } from './contact-list.ts'
 import {
   createContact,

@@ -2,15 +2,13 @@ import { contactCtes, heard } from '../../changes/changes.sql.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { statement } from '../../db/sql.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
-import { upsertContactCtes } from './upsert-contact.sql.ts'
+import { type UpsertOutcome, upsertContactCtes } from './upsert-contact.sql.ts'
 
 /** Every column of a contact, by the names that the service uses; `alias` is the contact's relation. */
 export const contactColumns = (alias: string): string =>
   `${alias}.project_id as "projectId", ${alias}.id, ${alias}.email, ${alias}.subscribed, ${alias}.data,
    ${alias}.subscription_event_id as "subscriptionEventId", ${alias}.created_at as "createdAt",
    ${alias}.updated_at as "updatedAt"`
-
-export type UpsertOutcome = 'created' | 'updated' | 'unchanged'
 
 /**
  * No row when a concurrent statement was faster and has left nothing to change: what this one has read is outdated
@@ -102,4 +100,29 @@ export const knownEmails = statement<{ projectId: string; emails: string[] }, { 
   `select asked.email from unnest(:emails::text[]) as asked (email)
    where asked.email not like '${ERASED}%'
      and exists (select from contacts c where c.project_id = :projectId::uuid and c.email = asked.email)`,
+)
+
+/** Makes contacts with ids and addresses, unless there are such. */
+export const ensureContacts = statement<
+  { projectId: string; ids: string[]; emails: string[]; subscribed: boolean; now: Date },
+  {
+    id: string
+    email: string
+    outcome: UpsertOutcome
+    heard: boolean
+  }
+>(
+  'ensure-contacts',
+  `with person as (
+     select :projectId::uuid as project_id, id, email from unnest(:ids::uuid[], :emails::text[])
+       as given (id, email)
+   ),
+   ${upsertContactCtes({
+     subscribed: 'null',
+     defaultSubscribed: ':subscribed',
+     set: `'{}'`,
+     unset: `'{}'`,
+   })},
+   ${contactCtes({ set: `'{}'`, unset: `'{}'`, source: `'api'` })}
+   select id, email, outcome, ${heard('heard_contact')} as heard from contact`,
 )

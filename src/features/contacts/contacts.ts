@@ -13,15 +13,15 @@ import { contactData, readData } from './contact-data.rules.ts'
 import {
   type ContactChange,
   changeContact,
+  ensureContacts as ensureContactsStatement,
   holdAddress,
   knownEmails,
-  type UpsertOutcome,
   upsertContact,
 } from './contacts.sql.ts'
 import { forgetInJobs } from './erase-contacts.sql.ts'
 import { eraseContact } from './erase-contacts.ts'
 import { dataTooLarge, recordFieldNames } from './field-names.ts'
-import { ensureContacts as ensureContactsStatement } from './import.sql.ts'
+import type { UpsertOutcome } from './upsert-contact.sql.ts'
 
 const dataField = optional(contactData).describe(
   'Merged into what the contact has: null deletes a key, "" is ignored, everything else is stored. Reserved keys are dropped.',

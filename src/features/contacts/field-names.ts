@@ -1,10 +1,9 @@
+import { quotaReached } from '../../admission/quotas.ts'
+import { forgetName, recordNames, unsureNames } from '../../admission/recorded-names.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { fieldError } from '../../errors.ts'
 import type { JsonObject } from '../../lib/json.ts'
-import { quotaReached } from '../../quotas.ts'
-import { forgetName, recordNames, unsureNames } from '../../recorded-names.ts'
-import { MAX_DATA_BYTES } from './contact-data.rules.ts'
-import { typeOf } from './custom-fields.rules.ts'
+import { MAX_DATA_BYTES, typeOf } from './contact-data.rules.ts'
 import { forgetFieldName } from './field-names.sql.ts'
 
 /** Longer ones could not be kept on record. */

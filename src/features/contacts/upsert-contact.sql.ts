@@ -1,3 +1,6 @@
+/** What became of a contact. */
+export type UpsertOutcome = 'created' | 'updated' | 'unchanged'
+
 /** Parameters of a statement (":subscribed"), columns of `person`, or expressions. */
 export type UpsertParameters = {
   /** boolean; null keeps the state of a known contact. */

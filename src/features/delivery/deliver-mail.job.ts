@@ -1,9 +1,9 @@
 import type { Ctx, Services } from '../../ctx.ts'
-import { beforeAbort } from '../../lib/before-abort.ts'
-import { SingleFile } from '../../lib/pauses.ts'
-import { Slots } from '../../lib/slots.ts'
+import { beforeAbort } from '../../lib/async/before-abort.ts'
+import { SingleFile } from '../../lib/async/pauses.ts'
+import { Slots } from '../../lib/async/slots.ts'
 import type { Mailer } from '../../mail/mailer.ts'
-import type { Metrics } from '../../metrics.ts'
+import type { Metrics } from '../../observe/metrics.ts'
 import {
   defineProjectWork,
   PRIORITIES,

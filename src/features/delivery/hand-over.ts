@@ -1,7 +1,7 @@
 import type { Services } from '../../ctx.ts'
 import { domainOf } from '../../lib/email-address.ts'
 import type { Mailer } from '../../mail/mailer.ts'
-import type { Metrics } from '../../metrics.ts'
+import type { Metrics } from '../../observe/metrics.ts'
 import { storable } from './delivery.rules.ts'
 import type { DueEmail } from './delivery.sql.ts'
 import { Outbox } from './outbox.ts'

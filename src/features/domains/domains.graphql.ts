@@ -1,7 +1,7 @@
 import type { DomainStatus as DomainStatusValue } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
+import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
 import { create, get, remove } from '../../graphql/rest-route.ts'
-import { inputFromZod } from '../../graphql/zod-input.ts'
 import { readRecords, type StoredRecord } from './dns-records.rules.ts'
 import { addDomain, addDomainInput, deleteDomain, listDomains } from './domains.ts'
 

@@ -3,7 +3,7 @@ import type { Ctx } from '../../ctx.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import type { TemplateVariables } from '../../templating/template-variables.ts'
-import { type SubscriptionLinks, subscriptionLinks } from '../contacts/subscription-links.ts'
+import { type SubscriptionLinks, subscriptionLinks } from '../subscriptions/subscription-links.ts'
 import { render } from '../templates/render.ts'
 
 /** What a message is made from, the same for all of its recipients. */

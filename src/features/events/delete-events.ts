@@ -1,13 +1,13 @@
+import { forgetName } from '../../admission/recorded-names.ts'
 import { lockEventCounts } from '../../changes/event-counts.ts'
+import { isReservedEvent } from '../../changes/event-names.rules.ts'
 import { isUsed, lockInterests, usageOf } from '../../changes/interests.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { isDatabaseUnavailable, isTimeOut } from '../../db/sql.ts'
 import { conflict, fieldError } from '../../errors.ts'
 import { PRIORITIES, workKind } from '../../queue/define-work.ts'
-import { forgetName } from '../../recorded-names.ts'
+import { countEventsOf } from '../event-statistics/event-counts.ts'
 import { beginDeletion, countBefore, deleteBatch, timeOfEvent } from './delete-events.sql.ts'
-import { countEventsOf } from './event-counts.ts'
-import { isReservedEvent } from './events.rules.ts'
 
 /** Deleting what a request has left. */
 export const eventDeletion = workKind('events.delete')

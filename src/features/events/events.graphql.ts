@@ -4,14 +4,14 @@ import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { relatedPages } from '../../graphql/related-pages.ts'
 import { get, remove } from '../../graphql/rest-route.ts'
 import { Contact } from '../contacts/contacts.graphql.ts'
-import { deleteEventsOf } from './delete-events.ts'
 import {
   type EventStatistics,
   type EventUsage,
   eventStatistics,
   eventUsage,
   listEventNames,
-} from './event-statistics.ts'
+} from '../event-statistics/event-statistics.ts'
+import { deleteEventsOf } from './delete-events.ts'
 import { countContactEvents, listContactEvents, listEvents, pagesOfContactEvents } from './events.ts'
 
 export const Event = builder.prismaObject('Event', {

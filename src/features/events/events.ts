@@ -1,11 +1,11 @@
+import { MAX_EVENT_NAME } from '../../changes/event-names.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../../cursor-page.ts'
 import { badRequest, notFound } from '../../errors.ts'
 import type { Event } from '../../generated/prisma/client.ts'
 import { isId, LAST_ID, timeOfId } from '../../lib/ids.ts'
+import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../../paging/cursor-page.ts'
 import { findContact } from '../contacts/contacts.ts'
-import { countEventsOf } from './event-counts.ts'
-import { MAX_EVENT_NAME } from './events.rules.ts'
+import { countEventsOf } from '../event-statistics/event-counts.ts'
 import { countOfContact, eventCounts, eventPage, eventsOfContacts } from './events.sql.ts'
 
 /** Pages of the events of contacts, each at most `limit` with ids below `before`, the newest first. */

@@ -1,6 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
+import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
 import { post } from '../../graphql/rest-route.ts'
-import { inputFromZod } from '../../graphql/zod-input.ts'
 import { type TrackResult, trackEvent, trackInput } from './track.ts'
 import { trackContactEvent, trackContactEventInput } from './track-contact-event.ts'
 

@@ -1,7 +1,7 @@
+import { type HeldKey, REMEMBER_ANSWER, RESERVATION_HOLDS } from '../../admission/idempotency.sql.ts'
 import { contactCtes, eventCtes, heard } from '../../changes/changes.sql.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { shortStatement } from '../../db/sql.ts'
-import { type HeldKey, REMEMBER_ANSWER, RESERVATION_HOLDS } from '../../idempotency.sql.ts'
 import { upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
 export type TrackRow = {

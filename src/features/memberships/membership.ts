@@ -1,5 +1,5 @@
 import { loadAudience } from '../../audience/load.ts'
-import { parseTree } from '../../audience/parse.ts'
+import { parseTree } from '../../audience/parsing/parse.ts'
 import type { Audience } from '../../audience/tree.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { limitTime } from '../../db/sql.ts'

@@ -1,5 +1,5 @@
 import { compileTree } from '../../audience/compile.sql.ts'
-import { parseTree } from '../../audience/parse.ts'
+import { parseTree } from '../../audience/parsing/parse.ts'
 import type { FilterTree } from '../../audience/tree.rules.ts'
 import { segmentFollowing } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'

@@ -1,12 +1,12 @@
 import { timingSafeEqual } from 'node:crypto'
-import { hashKey } from '../../access.ts'
-import { pendingMigrations } from '../../db/migrate.ts'
+import { hashKey } from '../../admission/access.ts'
+import { pendingMigrations } from '../../db/migrations/migrate.ts'
 import { AppError } from '../../errors.ts'
 import { type Exchange, reply, replyJson } from '../../http/exchange.ts'
 import type { HttpParts } from '../../http/http-parts.ts'
 import { isLocalRequest } from '../../http/local-request.ts'
 import type { ServerRoute } from '../../http/server.ts'
-import { within } from '../../lib/within.ts'
+import { within } from '../../lib/async/within.ts'
 import { hasTroubles } from '../delivery/provider-troubles.ts'
 
 const CHECK_TIMEOUT_MS = 2_000

@@ -1,4 +1,4 @@
-import { SYSTEM } from '../../access.ts'
+import { SYSTEM } from '../../admission/access.ts'
 import { actingFor, createCtx, type Services } from '../../ctx.ts'
 import { type None, statement } from '../../db/sql.ts'
 import { addDomain } from '../domains/domains.ts'

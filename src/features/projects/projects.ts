@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { hashKey } from '../../access.ts'
+import { hashKey } from '../../admission/access.ts'
 import type { Ctx } from '../../ctx.ts'
 import { AppError } from '../../errors.ts'
 import type { Project } from '../../generated/prisma/client.ts'

@@ -1,5 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
-import { inputFromZod } from '../../graphql/zod-input.ts'
+import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
 import { Contact } from '../contacts/contacts.graphql.ts'
 import {
   type AudiencePreview,

@@ -1,8 +1,8 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { notFound } from '../../errors.ts'
 import type { Segment } from '../../generated/prisma/client.ts'
-import { readLarge } from '../../large-list.ts'
 import { isId } from '../../lib/ids.ts'
+import { readLarge } from '../../paging/large-list.ts'
 import { lockSegment, segmentSizes } from './segments.sql.ts'
 
 export const segmentNotFound = () => notFound('The segment', 'SEGMENT_NOT_FOUND')

@@ -1,8 +1,8 @@
 import { builder } from '../../graphql/builder.ts'
 import { CampaignStatus, MessageType } from '../../graphql/enums.ts'
+import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, orderArguments, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, patch, remove } from '../../graphql/rest-route.ts'
-import { inputFromZod } from '../../graphql/zod-input.ts'
 import { type TemplateUsage, templateUsage } from './template-usage.ts'
 import { createTemplateInput, updateTemplateInput } from './templates.rules.ts'
 import {

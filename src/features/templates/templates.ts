@@ -1,22 +1,22 @@
+import { takeQuota } from '../../admission/quotas.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { sqlState } from '../../db/sql.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { Template } from '../../generated/prisma/client.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
-import { readLarge } from '../../large-list.ts'
-import { copyName } from '../../lib/copy-name.ts'
 import { withAsciiDomain } from '../../lib/email-address.ts'
 import { given } from '../../lib/given.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { escapeLike } from '../../lib/like.ts'
+import { copyName } from '../../lib/text/copy-name.ts'
+import { readLarge } from '../../paging/large-list.ts'
 import {
   type OffsetPage,
   type OrderRequest,
   type PageRequest,
   readOffsetPage,
   readOrder,
-} from '../../offset-page.ts'
-import { takeQuota } from '../../quotas.ts'
+} from '../../paging/offset-page.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
 import { assertSyntax } from './syntax.ts'
 import { type CreateTemplateInput, MAX_NAME, type UpdateTemplateInput } from './templates.rules.ts'

@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Config } from '../../config.ts'
 import { AppError } from '../../errors.ts'
-import { syncDirectory, writeWhole } from '../../lib/whole-file.ts'
+import { syncDirectory, writeWhole } from '../../lib/files/whole-file.ts'
 import type { ImageStore } from './image-store.ts'
 
 type Place = Pick<Config, 'dataDir' | 'apiUrl'>

@@ -1,7 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
+import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, remove } from '../../graphql/rest-route.ts'
-import { inputFromZod } from '../../graphql/zod-input.ts'
 import {
   deleteImage,
   listImages,

@@ -1,5 +1,5 @@
 import { POPULAR_DOMAINS, run as suggest } from '@zootools/email-spell-checker'
-import { editDistance } from '../../lib/edit-distance.ts'
+import { editDistance } from '../../lib/text/edit-distance.ts'
 import { isListedProvider, isWellKnown } from './providers.rules.ts'
 
 export type Typo = {

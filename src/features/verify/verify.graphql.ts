@@ -1,6 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
+import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
 import { post } from '../../graphql/rest-route.ts'
-import { inputFromZod } from '../../graphql/zod-input.ts'
 import type { EmailVerification as Verification } from './verify.rules.ts'
 import { verifyEmail, verifyEmailInput } from './verify.ts'
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import * as assert from 'uvu/assert'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
-import { fieldErrors, withoutTrace } from '../emails/send-support.ts'
+import { fieldErrors, withoutTrace } from '../sending/send-support.ts'
 import { callContacts, contactOf, createContact, newContact } from './contact-support.ts'
 
 const start = () => startService({ ROLES: 'http' })

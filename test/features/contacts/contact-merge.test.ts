@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/lib/json.ts'
 import { applyData, dataInput } from '../../support/data-model.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
-import { sendBody } from '../emails/send-support.ts'
+import { sendBody } from '../sending/send-support.ts'
 import { callContacts, contactOf, createContact, newContact } from './contact-support.ts'
 
 const start = () => startService({ ROLES: 'http' })

@@ -4,7 +4,7 @@ import { setProjectDisabled } from '../../../src/features/projects/projects.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
-import { withoutTrace } from '../emails/send-support.ts'
+import { withoutTrace } from '../sending/send-support.ts'
 import {
   CONTACT,
   callContacts,

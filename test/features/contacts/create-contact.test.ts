@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
-import { eventsOf, fieldErrors, withoutTrace } from '../emails/send-support.ts'
+import { eventsOf, fieldErrors, withoutTrace } from '../sending/send-support.ts'
 import {
   CONTACT,
   callContacts,

@@ -10,7 +10,7 @@ import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService, until } from '../../support/service.ts'
 import { turnOf, workThrough } from '../../support/work.ts'
-import { sendBody } from '../emails/send-support.ts'
+import { sendBody } from '../sending/send-support.ts'
 import { callContacts, contactOf, createContact, newContact } from './contact-support.ts'
 import { addEvents, keyOf, leaveTraces, person, send, sendOf, textsOf, track } from './erase-support.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import type { Answer, Project, Service } from '../../support/service.ts'
-import { sendBody } from '../emails/send-support.ts'
+import { sendBody } from '../sending/send-support.ts'
 import { callContacts } from './contact-support.ts'
 
 /** A person, and everything that must not be found any more when the person is deleted. */

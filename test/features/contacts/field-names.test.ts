@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
-import { deleteContactFields } from '../../../src/features/contacts/delete-fields.job.ts'
+import { deleteContactFields } from '../../../src/features/contact-fields/delete-fields.job.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService, until } from '../../support/service.ts'
 import { workThrough } from '../../support/work.ts'
+import { imported } from '../contact-jobs/job-support.ts'
 import { callContacts, newContact } from './contact-support.ts'
-import { imported } from './job-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
-import { withoutTrace } from '../emails/send-support.ts'
+import { withoutTrace } from '../sending/send-support.ts'
 import { callContacts, graphqlValue, newContact, shortError } from './contact-support.ts'
 import { addEvents } from './erase-support.ts'
 

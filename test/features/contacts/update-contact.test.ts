@@ -3,7 +3,8 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { whileHeld } from '../../support/while-held.ts'
-import { eventsOf, fieldErrors, withoutTrace } from '../emails/send-support.ts'
+import { getJob, jobIdOf, postImport, work } from '../contact-jobs/job-support.ts'
+import { eventsOf, fieldErrors, withoutTrace } from '../sending/send-support.ts'
 import {
   CONTACT,
   callContacts,
@@ -12,7 +13,6 @@ import {
   graphqlValue,
   newContact,
 } from './contact-support.ts'
-import { getJob, jobIdOf, postImport, work } from './job-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 

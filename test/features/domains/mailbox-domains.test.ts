@@ -4,13 +4,13 @@ import * as assert from 'uvu/assert'
 import { type App, startApp } from '../../../src/app.ts'
 import type { Config } from '../../../src/config.ts'
 import { forceVerified } from '../../../src/features/domains/domains.ts'
-import { createLog } from '../../../src/log.ts'
+import { createLog } from '../../../src/observe/log.ts'
 import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
 import { emailRow } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, requestTo, type Service, startService, until } from '../../support/service.ts'
 import { filesOf } from '../../support/sources.ts'
-import { assertEnvelope, sendBody } from '../emails/send-support.ts'
+import { assertEnvelope, sendBody } from '../sending/send-support.ts'
 
 type Context = Service & { sink: MailSink; leaving: App }
 

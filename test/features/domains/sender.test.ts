@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
-import { assertEnvelope, send, sent, templateOf, withoutTrace } from '../emails/send-support.ts'
+import { assertEnvelope, send, sent, templateOf, withoutTrace } from '../sending/send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 

@@ -4,7 +4,7 @@ import { IMAGES } from '../../support/images.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService, until } from '../../support/service.ts'
-import { send } from './send-support.ts'
+import { send } from '../sending/send-support.ts'
 
 const MESSAGE = {
   id: '1',

@@ -6,7 +6,7 @@ import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService, until } from '../../support/service.ts'
 import { whileHeld } from '../../support/while-held.ts'
 import { workThrough } from '../../support/work.ts'
-import { countsAgree, whileOpen } from './event-counts-support.ts'
+import { countsAgree, whileOpen } from '../event-statistics/event-counts-support.ts'
 import { callEvents, DAY, got, newContacts, record, recount, usedInSegment } from './event-support.ts'
 
 const MUTATION = 'mutation ($eventName: String!) { deleteEvents(eventName: $eventName) { deletedCount } }'

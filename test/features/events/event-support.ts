@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import type { Ctx } from '../../../src/ctx.ts'
-import { countEvents } from '../../../src/features/events/event-counts.ts'
+import { countEvents } from '../../../src/features/event-statistics/event-counts.ts'
 import { newId } from '../../../src/lib/ids.ts'
 import { HOUR } from '../../support/clock.ts'
 import { noteInterests } from '../../support/interests.ts'

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { subscriptionLinks } from '../../../src/features/contacts/subscription-links.ts'
+import { subscriptionLinks } from '../../../src/features/subscriptions/subscription-links.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Service, startService, until } from '../../support/service.ts'
 import { filesOf, textOf } from '../../support/sources.ts'
-import { bulkChanged, imported } from '../contacts/job-support.ts'
+import { bulkChanged, imported } from '../contact-jobs/job-support.ts'
 import {
   callSegment,
   contact,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { countProjectEvents } from '../../../src/features/events/count-events.job.ts'
+import { countProjectEvents } from '../../../src/features/event-statistics/count-events.job.ts'
 import { purgeExpired } from '../../../src/features/operations/purge-expired.job.ts'
 import { earliestId } from '../../../src/lib/ids.ts'
 import { HOUR, MINUTE } from '../../support/clock.ts'

@@ -6,7 +6,7 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Service, startService } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
-import { fieldErrors } from '../emails/send-support.ts'
+import { fieldErrors } from '../sending/send-support.ts'
 import {
   callSegment,
   computeDue,

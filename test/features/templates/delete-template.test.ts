@@ -5,7 +5,7 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Service, startService } from '../../support/service.ts'
 import { whileHeld } from '../../support/while-held.ts'
-import { send, stored, templateOf } from '../emails/send-support.ts'
+import { send, stored, templateOf } from '../sending/send-support.ts'
 import { callTemplate, newStep, newWorkflow, usedInStep } from './template-support.ts'
 
 const start = () => startService({ ROLES: 'http' })

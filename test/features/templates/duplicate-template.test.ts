@@ -4,7 +4,7 @@ import { SECOND } from '../../support/clock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
-import { templateOf, withoutTrace } from '../emails/send-support.ts'
+import { templateOf, withoutTrace } from '../sending/send-support.ts'
 import { callTemplate, FIELDS, wholeTemplate } from './template-support.ts'
 
 const start = () => startService({ ROLES: 'http' })

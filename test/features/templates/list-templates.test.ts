@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Project, type Service, startService } from '../../support/service.ts'
-import { templateOf } from '../emails/send-support.ts'
+import { templateOf } from '../sending/send-support.ts'
 
 type World = { service: Service; project: Project; stop: () => Promise<void> }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer, Body, Project, Service } from '../../support/service.ts'
-import { templateOf } from '../emails/send-support.ts'
+import { templateOf } from '../sending/send-support.ts'
 
 /** Calls an operation on one template with the key of a project. */
 export const callTemplate = (

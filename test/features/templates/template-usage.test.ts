@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
-import { send, templateOf } from '../emails/send-support.ts'
+import { send, templateOf } from '../sending/send-support.ts'
 import { callTemplate, usedInStep } from './template-support.ts'
 
 const start = () => startService({ ROLES: 'http' })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
-import { assertEnvelope, fieldErrors, withoutTrace } from '../emails/send-support.ts'
+import { assertEnvelope, fieldErrors, withoutTrace } from '../sending/send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 

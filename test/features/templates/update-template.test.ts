@@ -5,7 +5,7 @@ import { hold } from '../../support/held-lock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Project, type Service, startService } from '../../support/service.ts'
-import { fieldErrors, templateOf } from '../emails/send-support.ts'
+import { fieldErrors, templateOf } from '../sending/send-support.ts'
 import { callTemplate, FIELDS, wholeTemplate } from './template-support.ts'
 
 const start = () => startService({ ROLES: 'http' })

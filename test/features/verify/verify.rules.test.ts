@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { type DnsFacts, judgeAddress } from '../../../src/features/verify/verify.rules.ts'
-import type { DnsAnswer, MxRecord } from '../../../src/lib/dns-resolver.ts'
+import type { DnsAnswer, MxRecord } from '../../../src/lib/net/dns-resolver.ts'
 import { nothingShared, scenario } from '../../support/scenario.ts'
 
 const found = <Item>(...records: Item[]): DnsAnswer<Item> => ({ state: 'found', records })

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { type Ctx, projectIdOf } from '../ctx.ts'
+import { AppError, type ErrorCode } from '../errors.ts'
+import { newId } from '../lib/ids.ts'
+import { toAppError } from '../observe/unexpected.ts'
+import {
+  releaseKey,
+  rememberFailure,
+  reserveKey,
+  type StoredRequest,
+  storedRequest,
+} from './idempotency.sql.ts'
+
+/** Longer than any request may run; see `reserveKey`. */
+const LONGEST_REQUEST_MS = 120_000
+const HOUR = 3_600_000
+/** 1 to 255 printable ASCII characters. */
+const VALID_KEY = /^[\x20-\x7e]{1,255}$/
+
+/**
+ * What a request with an Idempotency-Key holds: either the key, or the first answer that is to be given again
+ * once the body has proven to be the same.
+ */
+export type Reservation =
+  | { kind: 'held'; key: string; holder: string; bodyHash: Buffer | null }
+  | { kind: 'replay'; stored: StoredRequest }
+
+/**
+ * Reserves the key for `request` ("POST /v1/send") before any work is done. A key that is taken is a conflict,
+ * also while its first request still runs, unless the caller asks for the first answer (`replay`).
+ */
+async function reserve(ctx: Ctx, key: string, request: string, replay: boolean): Promise<Reservation> {
+  if (!VALID_KEY.test(key)) {
+    throw new AppError(
+      'INVALID_IDEMPOTENCY_KEY',
+      'The Idempotency-Key must have 1 to 255 printable ASCII characters.',
+    )
+  }
+  const projectId = projectIdOf(ctx)
+  const now = ctx.now()
+  const holder = newId(now)
+  const expired = new Date(now.getTime() - ctx.config.idempotencyTtlHours * HOUR)
+  const abandoned = new Date(now.getTime() - LONGEST_REQUEST_MS)
+  const asPublic = ctx.actor.kind === 'key' && ctx.actor.keyKind === 'public'
+  const withSecretKey = !asPublic
+  const asked = { projectId, key, holder, request, now, expired, abandoned, withSecretKey }
+  const [mine] = await ctx.sql(reserveKey, asked)
+  if (mine) return { kind: 'held', key, holder, bodyHash: null }
+  const [stored] = await ctx.sql(storedRequest, { projectId, key })
+  // It was released between the two statements: the first request failed, so this one may run.
+  if (!stored) return reserve(ctx, key, request, replay)
+  if (asPublic && stored.withSecretKey) throw keyTaken()
+  if (replay && stored.statusCode !== null && stored.request === request) return { kind: 'replay', stored }
+  throw keyReused(stored)
+}
+
+const KEY_TAKEN = 'This Idempotency-Key has already been used by the project.'
+
+/** With the public key anybody can try keys that the server may have used: nothing of its request is told. */
+const keyTaken = () =>
+  new AppError('IDEMPOTENCY_KEY_REUSED', KEY_TAKEN, { suggestion: 'Use a new key for a new request.' })
+
+export const keyReused = (stored: StoredRequest) =>
+  new AppError('IDEMPOTENCY_KEY_REUSED', KEY_TAKEN, {
+    details: {
+      key: stored.key,
+      originalRequest: stored.request,
+      originalRequestAt: stored.createdAt.toISOString(),
+      originalStatusCode: stored.statusCode,
+    },
+    suggestion:
+      'Use a new key for a new request, or "Idempotency-Replay: true" to get the first answer again.',
+  })
+
+/** Identifies the checked input, so that a replay can be refused when the body is another one. */
+export const hashInput = (input: unknown): Buffer =>
+  createHash('sha256').update(JSON.stringify(input)).digest()
+
+/** Tells over REST that an answer was given before. */
+export const REPLAYED = { 'idempotency-replayed': 'true' }
+
+/** What is kept of a failure of ours. */
+type StoredFailure = { code: ErrorCode; message: string }
+
+/** The first answer, given again. Throws the stored failure, or a conflict when the input differs. */
+export function replayed(stored: StoredRequest, input: unknown): unknown {
+  const same = stored.bodyHash?.equals(hashInput(input))
+  if (!same || stored.response === null || stored.statusCode === null) throw keyReused(stored)
+  if (stored.statusCode < 500) return JSON.parse(stored.response)
+  const { code, message }: StoredFailure = JSON.parse(stored.response)
+  throw new AppError(code, message, { headers: REPLAYED })
+}
+
+/**
+ * Runs the work while holding the key. What the caller can mend (4xx), or what was refused before it began, releases it,
+ * a failure of ours (5xx) keeps it; a success was stored by the statement that did the work.
+ */
+export async function withReservation<Result>(
+  ctx: Ctx,
+  request: { key: string; request: string; replay: boolean },
+  run: (ctx: Ctx) => Promise<Result> | Result,
+): Promise<Result> {
+  const reservation = await reserve(ctx, request.key, request.request, request.replay)
+  try {
+    return await run({ ...ctx, reservation })
+  } catch (error) {
+    const failure = toAppError(error, ctx.log, ctx.requestId)
+    if (reservation.kind === 'held') await settle(ctx, reservation, failure)
+    throw failure
+  }
+}
+
+async function settle(ctx: Ctx, held: Reservation & { kind: 'held' }, failure: AppError): Promise<void> {
+  const { key, holder, bodyHash } = held
+  const owner = { projectId: projectIdOf(ctx), key, holder }
+  try {
+    if (failure.statusCode < 500 || failure.extras.nothingDone) await ctx.sql(releaseKey, owner)
+    else {
+      const { code, message, statusCode } = failure
+      const answer = JSON.stringify({ code, message } satisfies StoredFailure)
+      await ctx.sql(rememberFailure, { ...owner, statusCode, bodyHash, answer })
+    }
+  } catch (error) {
+    // The reservation stays open and gives way after LONGEST_REQUEST_MS; the caller needs the first error.
+    ctx.log.warn({ err: error, requestId: ctx.requestId }, 'idempotency key could not be settled')
+  }
+}

@@ -1,0 +1,212 @@
+import { z } from 'zod'
+import { wakeFollowers } from '../../changes/followers.ts'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { violates } from '../../db/sql.ts'
+import { fieldError, fileTooLarge } from '../../errors.ts'
+import { normalizeEmail } from '../../lib/email-address.ts'
+import { file } from '../../lib/fields.ts'
+import { newId } from '../../lib/ids.ts'
+import { recordSomeFieldNames } from '../contacts/field-names.ts'
+import { type ContactJob, createJob } from './contact-jobs.ts'
+import { type CellType, type Columns, decodeCsv, readRecord, TOO_LARGE } from './csv.rules.ts'
+import { type CsvRecord, type Place, START } from './csv.ts'
+import {
+  addOutcomes,
+  byAddress,
+  type FailedRow,
+  type LastWords,
+  type Person,
+  readResult,
+  type ValidRow,
+  withFailures,
+  withLastWord,
+} from './import.rules.ts'
+import { importContacts, noteSurvey, pieceOfFile, surveyOfJob } from './import.sql.ts'
+import { type Header, headerOf, rowsFrom, type Survey, surveyRows, surveyShape } from './import-rows.ts'
+import { advance, JobRefused, type JobRunner } from './work-on-jobs.ts'
+
+export const MAX_IMPORT_BYTES = 5 * 1024 * 1024
+
+export const importContactsInput = z
+  .object({ file: file.describe('CSV with a header row, at most 5 MB.') })
+  .meta({ description: 'A CSV file of contacts.' })
+
+/**
+ * Takes a CSV file for import in the background. What is wrong with the file as a whole is told at once, what
+ * is wrong with rows in the job's result.
+ */
+export async function startImport(ctx: Ctx, input: { file: Uint8Array }): Promise<string> {
+  if (input.file.byteLength > MAX_IMPORT_BYTES) throw fileTooLarge(MAX_IMPORT_BYTES)
+  const header = await headerOf(decodeCsv(input.file))
+  if (typeof header === 'string') throw fieldError('file', 'custom', header)
+  return createJob(ctx, { type: 'IMPORT', file: new Uint8Array(input.file) })
+}
+
+/** Imports what is left of the file, a commit per chunk, as long as there is time. */
+export const runImport: JobRunner = async (ctx, job, hasTime) => {
+  const csv = await textOf(ctx, job)
+  const header = await headerOf(csv)
+  if (typeof header === 'string') throw new JobRefused(header)
+  const { columns } = header
+  const { survey, total, position, place } = await surveyOf(ctx, job, csv, header)
+  const run: Run = {
+    ...{ job: { ...job, total }, columns, types: survey.types, position },
+    lastWords: lastWordsOf(survey, columns),
+  }
+  if (run.position >= total) return 'done'
+  const records: CsvRecord[] = []
+  for await (const more of rowsFrom(csv, place)) {
+    records.push(...more)
+    while (records.length >= job.stepSize) {
+      await importChunk(ctx, run, records.splice(0, job.stepSize))
+      if (!hasTime()) return 'more'
+    }
+  }
+  if (records.length > 0) await importChunk(ctx, run, records)
+  return 'done'
+}
+
+type Surveyed = { survey: Survey; total: number; position: number; place: Place }
+
+/**
+ * What is known of the file, with how far the import is: looked up together, since another worker may have gone on
+ * meanwhile; or found out and kept in the first turn.
+ */
+async function surveyOf(
+  ctx: Ctx,
+  { projectId, id, position }: ContactJob,
+  csv: string,
+  { columns, below }: Header,
+): Promise<Surveyed> {
+  const [row] = await ctx.sql(surveyOfJob, { projectId, id })
+  if (row) {
+    const { survey, offset, row: before, ...known } = row
+    return { ...known, survey: surveyShape.parse(survey), place: { offset, row: before } }
+  }
+  const found = await surveyRows(csv, columns, below, position)
+  const { offset, row: before } = found.place
+  await ctx.sql(noteSurvey, {
+    projectId,
+    id,
+    survey: JSON.stringify(found.survey),
+    total: found.total,
+    offset,
+    row: before,
+  })
+  return { ...found, position }
+}
+
+function lastWordsOf({ types, lastCells }: Survey, columns: Columns): LastWords {
+  const words: LastWords = new Map()
+  for (const [email, cells] of Object.entries(lastCells)) {
+    const row = readRecord(cells, columns, types)
+    // Together they are too large: then each row stands for itself.
+    if (typeof row !== 'string') words.set(email, row)
+  }
+  return words
+}
+
+/** How far the import is, in memory; the row of the job has the same after every commit. */
+type Run = {
+  job: ContactJob
+  columns: Columns
+  types: readonly CellType[]
+  lastWords: LastWords
+  position: number
+}
+
+const PIECE_BYTES = 512 * 1024
+
+/** The text of the file, read in pieces: as one value it would take many times its size for a moment. */
+async function textOf(ctx: Ctx, { projectId, id }: ContactJob): Promise<string> {
+  const pieces: Uint8Array[] = []
+  for (let from = 1; ; from += PIECE_BYTES) {
+    const [row] = await ctx.sql(pieceOfFile, { projectId, id, from, length: PIECE_BYTES })
+    if (!row?.piece) throw new JobRefused('The file is gone.')
+    pieces.push(row.piece)
+    if (row.piece.byteLength < PIECE_BYTES) return decodeCsv(Buffer.concat(pieces))
+  }
+}
+
+/** Imports records in one commit with the progress. When the database refuses one as too large, each half apart. */
+async function importChunk(ctx: Ctx, run: Run, records: CsvRecord[]): Promise<void> {
+  const valid: ValidRow[] = []
+  const failed: FailedRow[] = []
+  for (const { row, cells, broken } of records) {
+    const read = broken ?? readRecord(cells, run.columns, run.types)
+    if (typeof read === 'string') failed.push({ row, email: emailIn(cells, run.columns), error: read })
+    else valid.push({ row, ...read })
+  }
+  const unfit = await withoutRoom(ctx, valid)
+  for (const { row, email } of unfit) failed.push({ row, email, error: NO_ROOM })
+  const taken = valid.filter((row) => !unfit.has(row))
+  try {
+    await commitChunk(ctx, run, records, taken, failed)
+  } catch (error) {
+    if (!violates(error, 'contacts_data_size')) throw error
+    const [only] = taken
+    if (records.length === 1 && only) {
+      // What a later row says may be what is too large.
+      if (run.lastWords.delete(only.email)) return importChunk(ctx, run, records)
+      await commitChunk(ctx, run, records, [], [{ row: only.row, email: only.email, error: TOO_LARGE }])
+      return
+    }
+    const half = Math.ceil(records.length / 2)
+    await importChunk(ctx, run, records.slice(0, half))
+    await importChunk(ctx, run, records.slice(half))
+  }
+}
+
+const MAX_SHOWN_EMAIL = 320
+
+/** In the form in which a contact would have it, by which it is forgotten with the contact. */
+const emailIn = (cells: string[], { email }: Columns): string | null =>
+  normalizeEmail(cells[email] ?? '')
+    .slice(0, MAX_SHOWN_EMAIL)
+    .toWellFormed()
+    .replaceAll('\0', '\uFFFD') || null
+
+async function commitChunk(
+  ctx: Ctx,
+  run: Run,
+  records: CsvRecord[],
+  valid: ValidRow[],
+  failed: FailedRow[],
+): Promise<void> {
+  const people = byAddress(valid).map((person) => withLastWord(person, run.lastWords))
+  const position = run.position + records.length
+  await advance(ctx, run.job, run.position, async (tx, result) => {
+    const outcomes = await upsertAll(tx, people)
+    const before = { ...readResult(result), totalRows: run.job.total }
+    const next = addOutcomes(withFailures(before, failed), people, outcomes)
+    return { position, result: next, lastContact: null, place: records.at(-1)?.end ?? START }
+  })
+  run.position = position
+}
+
+const NO_ROOM = 'The row sets a new field, and the project has as many as its quota of custom fields allows.'
+
+/** Puts the fields that the rows set on record, and returns the rows with fields for which the quota has no room. */
+async function withoutRoom(ctx: Ctx, rows: ValidRow[]): Promise<Set<ValidRow>> {
+  const set = new Map(rows.flatMap(({ set }) => Object.entries(set)))
+  const refused = new Set(await recordSomeFieldNames(ctx, Object.fromEntries(set)))
+  if (refused.size === 0) return new Set()
+  return new Set(rows.filter((row) => Object.keys(row.set).some((name) => refused.has(name))))
+}
+
+/** What became of each address. One statement for each state of `subscribed`, which mostly is one. */
+async function upsertAll(tx: Ctx, people: Person[]): Promise<Map<string, string>> {
+  const now = tx.now()
+  const outcomes = new Map<string, string>()
+  for (const subscribed of [null, true, false]) {
+    const rows = people
+      .filter((person) => person.subscribed === subscribed)
+      .map(({ email, set }) => ({ id: newId(now), email, set }))
+    if (rows.length === 0) continue
+    const params = { projectId: projectIdOf(tx), rows: JSON.stringify(rows), subscribed, now }
+    const written = await tx.sql(importContacts, params)
+    wakeFollowers(tx, written)
+    for (const { email, outcome } of written) outcomes.set(email, outcome)
+  }
+  return outcomes
+}

@@ -1,0 +1,240 @@
+import { type HeldKey, REMEMBER_ANSWER, RESERVATION_HOLDS } from '../../admission/idempotency.sql.ts'
+import { contactCtes, heard } from '../../changes/changes.sql.ts'
+import { DATABASE_NOW } from '../../db/database-clock.ts'
+import { type Statement, shortStatement, statement } from '../../db/sql.ts'
+import type { MessageType } from '../../generated/prisma/enums.ts'
+import type { JsonObject } from '../../lib/json.ts'
+import { upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
+
+export type SendContext = {
+  admitted: boolean
+  template: {
+    subject: string
+    body: string
+    from: string
+    fromName: string | null
+    replyTo: string | null
+    type: MessageType
+  } | null
+  /** Whether the domain of the sender, the request's or the template's, is verified for the project. */
+  domainVerified: boolean
+  contacts: { id: string; email: string; subscribed: boolean; data: JsonObject }[]
+}
+
+export type SendContextParams = {
+  projectId: string
+  keyHash: Buffer | null
+  templateId: string | null
+  /** Of the request's sender; null when the template says who it is. */
+  domain: string | null
+  /** Whether mail stays in the mailbox. */
+  keepsMail: boolean
+}
+
+/**
+ * All that a send has to know beforehand, in one round trip.
+ * Keys: projects_pkey, templates_pkey, domains_domain_key, contacts_project_id_email_key.
+ */
+const sendContextText = (addresses: string) => `
+   with template as (
+     select subject, body, "from", from_name as "fromName", reply_to as "replyTo", type
+     from templates where project_id = :projectId::uuid and id = :templateId::uuid
+   )
+   select
+     exists (select from projects
+       where id = :projectId::uuid and secret_hash = :keyHash and not disabled) as admitted,
+     (select to_json(template) from template) as template,
+     exists (select from domains where project_id = :projectId::uuid and status = 'VERIFIED'
+       and (not mailbox_only or :keepsMail)
+       and domain = coalesce(:domain, (
+         select substring("from" from '[^@]*$') from template))) as "domainVerified",
+     (select coalesce(json_agg(json_build_object('id', id, 'email', email, 'subscribed', subscribed, 'data', data)), '[]')
+      from contacts where project_id = :projectId::uuid and email ${addresses}) as contacts`
+
+/** For one recipient: the planner's general plan is the best one then, and is kept. */
+export const sendContextOfOne = shortStatement<SendContextParams & { address: string }, SendContext>(
+  'send-context',
+  sendContextText('= :address'),
+)
+
+export const sendContextOfMany = statement<SendContextParams & { addresses: string[] }, SendContext>(
+  'send-context-many',
+  sendContextText('= any(:addresses::text[])'),
+)
+
+export type SendRow = { admitted: boolean; stored: boolean; heard: boolean }
+
+/** What has to be done about the recipients' contacts, as far as they were read: mostly little. */
+export type ContactNeed = 'insert' | 'merge' | 'nothing'
+
+/** Which parts a send's statement has; each part that is not needed costs nothing. */
+export type SendShape = {
+  /** One recipient: plain parameters, for which the planner's general plan is the best one. */
+  single: boolean
+  contacts: ContactNeed
+  /** The answer is stored for an Idempotency-Key. */
+  once: boolean
+  files: boolean
+}
+
+/** The columns of `RecipientParams`. */
+const RECIPIENT_COLUMNS = 'email, id, contact_id, email_id, to_name, subject, html, headers, message_id'
+
+const RECIPIENT = `(values (:to::text, :newContactId::uuid, :contactId::uuid, :emailId::uuid, :toName::text,
+  :subject::text, :html::text, :headers::json, :messageId::text)) as m (${RECIPIENT_COLUMNS})`
+
+const RECIPIENTS = `unnest(:to::text[], :newContactId::uuid[], :contactId::uuid[], :emailId::uuid[], :toName::text[],
+  :subject::text[], :html::text[], :headers::json[], :messageId::text[]) as m (${RECIPIENT_COLUMNS})`
+
+const upserted = upsertContactCtes({
+  subscribed: ':subscribed',
+  defaultSubscribed: 'false',
+  set: ':set',
+  unset: ':unset',
+})
+
+/** A concurrent request that makes the same contact breaks its unique address; the caller reads again then. */
+const inserted = `
+  contact as (
+    insert into contacts (project_id, id, email, subscribed, data, created_at, updated_at)
+    select project_id, id, email, coalesce(:subscribed::boolean, false), :set::jsonb, :now::timestamptz,
+      :now::timestamptz
+    from person
+    returning *, 'created' as outcome, false as subscription_changed
+  )`
+
+/** The CTEs of the contacts, with `contact` (project_id, id, email). What is there already is held until the commit. */
+const CONTACTS: Record<ContactNeed, string> = {
+  insert: `${inserted},`,
+  merge: `${upserted},`,
+  nothing: `contact as (
+    select c.project_id, c.id, c.email from message m
+    join contacts c on c.project_id = m.project_id and c.email = m.email
+    for key share of c
+  ),`,
+}
+
+export type RecipientParams = {
+  to: string
+  /** Of the contact, if it is new. */
+  newContactId: string
+  /** The contact that the mail was rendered for. */
+  contactId: string
+  emailId: string
+  toName: string | null
+  subject: string
+  html: string
+  /** A JSON list. */
+  headers: string
+  messageId: string
+}
+
+export type RecipientsParams = { [Column in keyof RecipientParams]: RecipientParams[Column][] }
+
+export type SendParams = {
+  projectId: string
+  keyHash: Buffer | null
+  now: Date
+  subscribed: boolean | null
+  /** JSON, and keys: what changes of the contacts' data. */
+  set: string
+  unset: string[]
+  from: string
+  fromName: string | null
+  replyTo: string | null
+  type: MessageType
+  templateId: string | null
+  attachmentSetId: string | null
+  /** Of all files. */
+  fileBytes: number
+  clockShift: number
+} & (RecipientParams | RecipientsParams) &
+  Partial<OnceParams> &
+  Partial<FileParams>
+
+/** Of a statement for `once`; the answer is JSON. */
+export type OnceParams = HeldKey & { answer: string }
+
+/** Of a statement for `files`. */
+export type FileParams = {
+  filenames: string[]
+  contentTypes: string[]
+  dispositions: string[]
+  contentIds: (string | null)[]
+  contents: Buffer[]
+}
+
+/**
+ * The mail was rendered for contacts as they were read a moment before. When a concurrent request has made
+ * one of them since, its id, which links in the mail carry, is another: then nothing may be stored, and
+ * abort_statement ends the statement; the caller reads and renders again.
+ */
+const sendText = ({ single, contacts, once, files }: SendShape) => `
+  with project as (
+    select id from projects where id = :projectId::uuid and secret_hash = :keyHash and not disabled
+      ${once ? `and ${RESERVATION_HOLDS}` : ''}
+  ),
+  message as (select project.id as project_id, m.* from project, ${single ? RECIPIENT : RECIPIENTS}),
+  ${contacts === 'nothing' ? '' : 'person as (select project_id, id, email from message),'}
+  ${CONTACTS[contacts]}
+  ${contacts === 'nothing' ? '' : `${contactCtes({ set: ':set', unset: ':unset', source: "'send'" })},`}
+  email as (
+    insert into emails (project_id, id, contact_id, to_email, to_name, "from", from_name, reply_to, subject, type,
+      source_type, status, template_id, message_id, attachment_set_id, created_at, updated_at)
+    select m.project_id, m.email_id, contact.id, m.email, m.to_name, :from, :fromName, :replyTo, m.subject,
+      :type::message_type, 'TRANSACTIONAL', 'PENDING', :templateId::uuid, m.message_id, :attachmentSetId::uuid,
+      :now::timestamptz, :now::timestamptz
+    from message m join contact using (project_id, email)
+  ),
+  content as (
+    insert into email_contents (project_id, email_id, html, headers)
+    select project_id, email_id, html, headers::jsonb from message
+  ),
+  delivery as (
+    insert into deliveries (project_id, email_id, priority, size, due_at)
+    select project_id, email_id, 0, octet_length(html) + :fileBytes::int, ${DATABASE_NOW} from message
+  )
+  ${files ? `, ${ATTACHMENT_CTE}` : ''}
+  ${once ? `, ${ANSWER_CTES}` : ''}
+  select exists (select from project) as admitted, ${contacts === 'insert' ? 'true' : RENDERED_FOR_THESE} as stored,
+    ${contacts === 'nothing' ? 'false' : heard('heard_contact')} as heard`
+
+const RENDERED_FOR_THESE = `case when exists (select from message m left join contact c using (project_id, email)
+                      where c.id is distinct from m.contact_id)
+      then abort_statement('a recipient was made by a concurrent request') else true end`
+
+const ATTACHMENT_CTE = `
+  attachment as (
+    insert into email_attachments
+      (project_id, set_id, position, filename, content_type, disposition, content_id, content)
+    select project.id, :attachmentSetId::uuid, f.position, f.filename, f.content_type, f.disposition,
+      f.content_id, f.content
+    from project,
+      unnest(:filenames::text[], :contentTypes::text[], :dispositions::text[], :contentIds::text[],
+        :contents::bytea[])
+      with ordinality as f (filename, content_type, disposition, content_id, content, position)
+  )`
+
+const ANSWER_CTES = `
+  answer as (select :answer::text as response from project),
+  remembered as (${REMEMBER_ANSWER})`
+
+/** Characters of HTML up to which a message is stored in no time. */
+const SHORT_HTML = 256 * 1024
+
+const statements = new Map<string, Statement<SendParams, SendRow>>()
+
+/**
+ * Contacts, their subscription events, emails, contents and files in one statement, so in one commit. What takes
+ * a while to store (many recipients, files, a large body) does not share a connection with others.
+ */
+export function storeSend(shape: SendShape, htmlLength: number): Statement<SendParams, SendRow> {
+  const { single, contacts } = shape
+  const name = `store-send-${contacts}${single ? '' : '-many'}${shape.once ? '-once' : ''}${shape.files ? '-files' : ''}`
+  const short = single && !shape.files && htmlLength <= SHORT_HTML
+  const key = `${name} ${short}`
+  const known =
+    statements.get(key) ?? (short ? shortStatement : statement)<SendParams, SendRow>(name, sendText(shape))
+  statements.set(key, known)
+  return known
+}

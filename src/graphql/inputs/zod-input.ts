@@ -1,0 +1,93 @@
+import type { EnumRef, InputRef } from '@pothos/core'
+import { z } from 'zod'
+import { builder } from '../builder.ts'
+import { checkedBy } from './input-schema.ts'
+
+type Enumeration<Value> = EnumRef<SchemaTypesOf<typeof builder>, Value>
+type SchemaTypesOf<B> = B extends PothosSchemaTypes.SchemaBuilder<infer Types> ? Types : never
+
+type FieldKind =
+  | { type: 'String' | 'Boolean' | 'Int' | 'Float' | NonNullable<z.GlobalMeta['scalar']> }
+  | { type: InputRef<object> | Enumeration<string> }
+  | { list: FieldKind }
+
+const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+/**
+ * Makes a GraphQL input type from a zod schema, so that shape, rules and descriptions of an input are written
+ * once; the REST facade checks bodies with the same schema, and the API description is made from it. What the
+ * schema returns must itself be a valid input, because it travels through GraphQL once more.
+ */
+export function inputFromZod<Schema extends z.ZodObject>(
+  name: string,
+  schema: Schema,
+): InputRef<z.output<Schema>> {
+  const fields: [string, FieldKind, z.core.$ZodType][] = Object.entries(schema.shape).map(([key, field]) => [
+    key,
+    kindOf(field, `${name}${capitalized(key)}`),
+    field,
+  ])
+  const ref = builder.inputType(name, {
+    extensions: checkedBy(schema),
+    ...describedBy(schema),
+    fields: (t) =>
+      Object.fromEntries(
+        fields.map(([key, kind, field]) => {
+          const options = { required: !acceptsUndefined(field), ...describedBy(field) }
+          if (!('list' in kind)) return [key, t.field({ type: kind.type, ...options })]
+          if ('list' in kind.list) throw new Error(`${name}.${key}: lists of lists are not supported`)
+          return [key, t.field({ type: [kind.list.type], ...options })]
+        }),
+      ),
+  })
+  // The fields are made at run time, so the compiler cannot see that they have the schema's shape.
+  return ref as unknown as InputRef<z.output<Schema>>
+}
+
+const acceptsUndefined = (schema: z.core.$ZodType): boolean => z.safeParse(schema, undefined).success
+
+const describedBy = (schema: z.core.$ZodType): { description?: string } => {
+  const description = z.globalRegistry.get(schema)?.description
+  return description ? { description } : {}
+}
+
+function kindOf(schema: z.core.$ZodType, name: string): FieldKind {
+  const scalar = z.globalRegistry.get(schema)?.scalar
+  if (scalar) return { type: scalar }
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
+    return kindOf(schema.unwrap(), name)
+  }
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) return kindOf(schema.unwrap(), name)
+  if (schema instanceof z.ZodPipe) return kindOf(schema.in, name)
+  if (schema instanceof z.ZodArray) return { list: kindOf(schema.element, name) }
+  if (schema instanceof z.ZodObject) return { type: inputFromZod(`${name}Input`, schema) }
+  if (schema instanceof z.ZodEnum) return { type: enumOf(schema, name) }
+  if (schema instanceof z.ZodString) return { type: 'String' }
+  if (schema instanceof z.ZodBoolean) return { type: 'Boolean' }
+  if (schema instanceof z.ZodNumber) return { type: schema.isInt ? 'Int' : 'Float' }
+  throw new Error(
+    `${name}: no GraphQL type is known for a zod ${schema._zod.def.type}; give it meta({ scalar })`,
+  )
+}
+
+const enums = new Map<string, Enumeration<string>>()
+
+/** Makes an enumeration that outputs show and that inputs refer to by `meta({ id: name })`. */
+export function defineEnum<Value extends string>(
+  name: string,
+  options: { description: string; values: Record<Value, { description?: string }> },
+): Enumeration<Value> {
+  const ref = builder.enumType(name, options) as Enumeration<Value>
+  enums.set(name, ref)
+  return ref
+}
+
+function enumOf(schema: z.ZodEnum, name: string): Enumeration<string> {
+  const id = z.globalRegistry.get(schema)?.id
+  if (id) {
+    const known = enums.get(id)
+    if (!known) throw new Error(`${name}: the enumeration ${id} is not defined before its use`)
+    return known
+  }
+  return builder.enumType(name, { values: schema.options.map(String) })
+}

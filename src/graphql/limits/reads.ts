@@ -1,0 +1,52 @@
+import type { AnswerBytes } from '../../ctx.ts'
+import { AppError } from '../../errors.ts'
+import { jsonSize } from '../../lib/json.ts'
+
+/** Up to here what is read is not counted, in bytes: most answers are small. */
+const UNCOUNTED = 64 * 1024
+
+/**
+ * What one GraphQL request reads: one thing after the other, and each takes room for what it turns out to be. So fifteen
+ * lists are neither read at the same time nor all in memory, and no request has fifteen connections.
+ */
+export class Reads {
+  readonly #answer: AnswerBytes
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(answer: AnswerBytes) {
+    this.#answer = answer
+  }
+
+  /**
+   * Reads when its turn has come. Throws SERVICE_UNAVAILABLE when the project has too much on its way; what the request
+   * wanted to read after that is not read.
+   */
+  take<Result>(read: () => Promise<Result>): Promise<Result> {
+    const turn = this.#last.then(() => this.#withRoom(read))
+    this.#last = turn.catch(onlyForRoom)
+    // There may be nothing more to read.
+    this.#last.catch(() => undefined)
+    return turn
+  }
+
+  /** Takes room for the whole answer before it becomes text: what was read once may be in it under fifteen names. */
+  async takeWhole(answer: unknown): Promise<void> {
+    await this.#takeMore(jsonSize(answer) - this.#answer.taken)
+  }
+
+  /** Takes the room that `read` has not taken itself. */
+  async #withRoom<Result>(read: () => Promise<Result>): Promise<Result> {
+    const before = this.#answer.taken
+    const result = await read()
+    await this.#takeMore(jsonSize(result) - (this.#answer.taken - before))
+    return result
+  }
+
+  async #takeMore(bytes: number): Promise<void> {
+    if (bytes > UNCOUNTED) await this.#answer.takeAnswer(bytes)
+  }
+}
+
+function onlyForRoom(error: unknown): void {
+  if (error instanceof AppError && error.code === 'SERVICE_UNAVAILABLE') throw error
+}

@@ -1,0 +1,53 @@
+import type { AppError } from '../../errors.ts'
+import { Slots } from '../../lib/async/slots.ts'
+
+export type GiveBack = () => void
+
+type Limits = {
+  /** Bytes of all owners together. */
+  total: number
+  /** Bytes of one owner. One thing that is larger is let in when its owner has nothing else. */
+  perOwner: number
+  /** How long to wait for a turn, in milliseconds. */
+  waitMs: number
+  refusal: () => AppError
+}
+
+/** How many bytes of something may be in memory at the same time. Owners take turns, so that none keeps out others. */
+export class ByteBudget {
+  readonly #slots: Slots
+  readonly #limits: Limits
+
+  constructor(limits: Limits) {
+    this.#slots = new Slots(limits.total, { perOwner: limits.perOwner })
+    this.#limits = limits
+  }
+
+  hasRoomFor(bytes: number, owner: string): boolean {
+    return this.#slots.hasRoomFor(bytes, owner)
+  }
+
+  /** Waits for its turn. Throws the refusal when that takes too long. */
+  async take(bytes: number, owner: string): Promise<GiveBack> {
+    const giveBack = await this.#slots.takeWithin(this.#limits.waitMs, bytes, owner)
+    if (!giveBack) throw this.#limits.refusal()
+    return giveBack
+  }
+
+  /** Waits for its turn, however long that takes: for those who have nothing that others wait for. */
+  takeInTime(bytes: number, owner: string): Promise<GiveBack> {
+    return this.#slots.take(bytes, owner)
+  }
+
+  /** Takes it though there may be no room: for what cannot be refused any more. */
+  takeAnyway(bytes: number, owner: string): GiveBack {
+    return this.#slots.takeAnyway(bytes, owner)
+  }
+
+  /** For those who keep bytes already: who waits would keep them longer. Throws the refusal when there is no room. */
+  takeNow(bytes: number, owner: string): GiveBack {
+    const giveBack = this.#slots.takeNow(bytes, owner)
+    if (!giveBack) throw this.#limits.refusal()
+    return giveBack
+  }
+}
