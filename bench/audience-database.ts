@@ -1,7 +1,7 @@
 import pg from 'pg'
-import { systemOf } from '../src/access.ts'
+import { systemOf } from '../src/admission/access.ts'
 import { createCtx } from '../src/ctx.ts'
-import { countEvents } from '../src/features/events/event-counts.ts'
+import { countEvents } from '../src/features/event-statistics/event-counts.ts'
 import { addRecentEvents, generate, type Sizes } from './audience-data.ts'
 import { type BenchDatabase, startBenchDatabase } from './bench-database.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { systemOf } from '../src/access.ts'
+import { systemOf } from '../src/admission/access.ts'
 import { createCtx, type Services } from '../src/ctx.ts'
 import { followSegments } from '../src/features/memberships/follow-segments.job.ts'
 import type { BenchDatabase } from './bench-database.ts'

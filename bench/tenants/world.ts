@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { hashKey } from '../../src/access.ts'
+import { hashKey } from '../../src/admission/access.ts'
 import { BENCH_DOMAIN, type BenchDatabase } from '../bench-database.ts'
 import { type ServiceProcess, startServiceProcess, startTalker, type Talker } from '../processes.ts'
 
