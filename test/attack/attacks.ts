@@ -22,7 +22,7 @@ import { stalledReaders } from './cases/stalled-readers.ts'
 import { uploadFlood } from './cases/upload-flood.ts'
 import type { Attack } from './define-attack.ts'
 
-/** Every attack that is tried, in the order of the README's table. */
+/** Every attack that is tried, in the order of the table in docs/benchmarks.md. */
 export const attacks: readonly Attack[] = [
   openApiFlood,
   stalledReaders,

@@ -36,7 +36,7 @@ async function waitOf(context: Context, id: string): Promise<number> {
   )
   return row?.wait ?? Number.NaN
 }
-/** As the README promises it; each a fifth more or less. */
+/** As docs/sending.md promises it; each a fifth more or less. */
 const SCHEDULE_MINUTES = [1, 5, 15, 30, 60, 120, 240, 480, 480]
 
 const namesOf = (events: Body[]): string[] => events.map(({ name }) => name)
