@@ -58,7 +58,7 @@ function makeClosedCheckout(folder: string): { file: string; native: string } {
   }
   for (const name of ['pg', 'zod']) symlinkSync(join(modules, name), join(closedModules, name))
   return {
-    file: join(folder, 'src/db/embedded-postgres.ts'),
+    file: join(folder, 'src/db/embedded/embedded-postgres.ts'),
     native: join(closedModules, platformPackage, 'native'),
   }
 }
