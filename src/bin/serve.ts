@@ -26,10 +26,16 @@ async function serve(): Promise<void> {
   process.once('SIGTERM', stop)
   const app = await starting
   if (stopping) return
-  const demo = config.environment === 'production' ? null : await createDemo(app.services)
-  const hasProject =
-    demo !== null || (await listProjects(createCtx(app.services, SYSTEM, 'start'), 1)).length > 0
-  console.log(banner(app, { demo, hasProject }, performance.now() - startedAt))
+  try {
+    const demo = config.environment === 'production' ? null : await createDemo(app.services)
+    const hasProject =
+      demo !== null || (await listProjects(createCtx(app.services, SYSTEM, 'start'), 1)).length > 0
+    console.log(banner(app, { demo, hasProject }, performance.now() - startedAt))
+  } catch (error) {
+    // The database that came along would run on.
+    await app.stop()
+    throw error
+  }
 }
 
 /** Also ends a start that is not done yet, which may have a database running. A second signal ends the process at once. */

@@ -29,8 +29,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  */
 const PACE = { whole: 60_000, grace: 10_000, lookEvery: 5_000 }
 
-/** Of a body that comes in chunks so much is taken from the budget at a time, in bytes. */
-const CHUNKED_STEP = 256 * 1024
+/** Of a body whose length nobody has told so much is kept in one piece, and taken from the budget at a time, in bytes. */
+const BLOCK = 64 * 1024
 
 /**
  * Reads the whole body, once there is room for it, and undoes its Content-Encoding. Throws PAYLOAD_TOO_LARGE as soon as
@@ -48,30 +48,26 @@ export async function readBody(
   const length = decoding ? undefined : declared
   const expected = decoding ? Math.min(limit, expectedBytes(declared)) : Number(length ?? 0)
   await bytes.takeBody(expected)
-  // Chunks that are joined at the end would take twice the memory.
-  const whole = length === undefined ? null : Buffer.allocUnsafe(Number(length))
-  const chunks: Buffer[] = []
-  let size = 0
+  const body = new Body(length === undefined ? null : Number(length))
   let received = 0
   let taken = Math.max(UNCOUNTED, expected)
   const began = performance.now()
+  // Room that is held for what comes in compressed is held for a shorter time.
+  const allowedMs = decoding ? wholeMs * Math.max(SHORTEST, Number(declared ?? 0) / expected) : wholeMs
   const pace = setInterval(() => {
-    const part = (performance.now() - began - grace) / wholeMs
-    if (received < Number(declared ?? 0) * part) request.destroy()
+    const part = (performance.now() - began - grace) / allowedMs
+    if (part > 1 || received < Number(declared ?? 0) * part) request.destroy()
   }, lookEvery)
   const count = (bytesOfChunk: number) => {
     received += bytesOfChunk
   }
   try {
     for await (const chunk of decoding ? decoded(request, decoding, count) : bytesOf(request)) {
-      if (whole) chunk.copy(whole, size)
-      else chunks.push(chunk)
-      size += chunk.length
-      if (!decoding) received = size
-      if (size > limit) throw bodyTooLarge(limit)
-      if (whole || size <= taken) continue
-      bytes.takeMoreOfBody(CHUNKED_STEP)
-      taken += CHUNKED_STEP
+      if (body.size + chunk.length > limit) throw bodyTooLarge(limit)
+      for (; length === undefined && body.size + chunk.length > taken; taken += BLOCK)
+        bytes.takeMoreOfBody(BLOCK)
+      body.add(chunk)
+      if (!decoding) received = body.size
     }
   } catch (error) {
     if (error instanceof AppError) throw error
@@ -84,7 +80,39 @@ export async function readBody(
   } finally {
     clearInterval(pace)
   }
-  return whole ?? Buffer.concat(chunks, size)
+  return body.whole()
+}
+
+/** A part of the usual time. */
+const SHORTEST = 1 / 6
+
+/** The bytes of a body. A chunk may be a single byte, which costs two hundred when it is kept as it came. */
+class Body {
+  size = 0
+  readonly #whole: Buffer | null
+  readonly #blocks: Buffer[] = []
+
+  /** `length`: as many bytes as it will have; null when that is not known. */
+  constructor(length: number | null) {
+    this.#whole = length === null ? null : Buffer.allocUnsafe(length)
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#whole) {
+      chunk.copy(this.#whole, this.size)
+      this.size += chunk.length
+      return
+    }
+    for (let rest = chunk; rest.length > 0; ) {
+      const place = this.size % BLOCK
+      if (place === 0) this.#blocks.push(Buffer.allocUnsafe(BLOCK))
+      const copied = rest.copy(this.#blocks.at(-1) ?? rest, place)
+      this.size += copied
+      rest = rest.subarray(copied)
+    }
+  }
+
+  whole = (): Buffer => this.#whole ?? Buffer.concat(this.#blocks, this.size)
 }
 
 /** Stopping early must leave the connection alone: the answer goes over it. */
@@ -110,11 +138,13 @@ function decoded(
 
 /** JSON seldom becomes larger than this, compressed; whoever has waited for so much room need not be given up soon. */
 const EXPECTED_GROWTH = 32
-const EXPECTED_OF_CHUNKED = 4 * 1024 * 1024
+const EXPECTED_OF_CHUNKED = 1024 * 1024
+/** More is taken when it is there: nobody keeps out others by what may come. */
+const MOST_EXPECTED = 8 * 1024 * 1024
 
 /** What a compressed body of so many bytes is expected to become, before anything of it is there. */
 const expectedBytes = (declared: string | undefined): number =>
-  declared === undefined ? EXPECTED_OF_CHUNKED : EXPECTED_GROWTH * Number(declared)
+  declared === undefined ? EXPECTED_OF_CHUNKED : Math.min(MOST_EXPECTED, EXPECTED_GROWTH * Number(declared))
 
 const bodyTooLarge = (limit: number) =>
   tooLarge(`The request body is larger than ${Math.floor(limit / 1024)} KB, the limit of this endpoint.`)

@@ -1,5 +1,4 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
-import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { isReceiving } from './body.ts'
@@ -20,28 +19,48 @@ const REFUSALS: Record<string, Refusal> = {
 /** Answers what Node cannot parse, or would hang up on, in the same envelope as everything else. */
 export function answerBrokenRequests(server: Server, options: Options): void {
   const latest = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>()
+  const unanswered = new WeakMap<Duplex, Set<ServerResponse>>()
   const refuse = (socket: Duplex, refusal: Refusal) => {
     if (socket.writable) socket.end(rawAnswer(refusal, options.now()))
     linger(socket)
   }
-  server.on('request', (request, response) => latest.set(request.socket, { request, response }))
+  server.on('request', (request, response) => {
+    const { socket } = request
+    latest.set(socket, { request, response })
+    const responses = unanswered.get(socket) ?? new Set()
+    unanswered.set(socket, responses.add(response))
+    response.once('close', () => responses.delete(response))
+  })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     options.log.debug({ code: error.code }, 'a request was not valid HTTP')
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
     const refusal = REFUSALS[error.code ?? ''] ?? { status: 400, code: 'BAD_REQUEST' }
     const current = latest.get(socket)
     if (!current || current.response.closed) return refuse(socket, refusal)
+    const before = [...(unanswered.get(socket) ?? [])].filter((response) => response !== current.response)
+    // It waits for its turn, and what it sends is left on the wire.
+    if (before.length > 0 && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
+    // An answer of now would stand in the middle of another one.
+    if (before.length > 0 && isReceiving(current.request)) {
+      return void before.at(-1)?.once('close', () => socket.destroy())
+    }
     // A request came before, and is still being answered.
     if (!isReceiving(current.request)) current.response.once('close', () => refuse(socket, refusal))
     else if (current.response.headersSent) socket.destroy()
     else refuse(socket, refusal)
   })
   // Without a listener Node closes the connection.
-  server.on('connect', (_request, socket) => refuse(socket, { status: 405, code: 'METHOD_NOT_ALLOWED' }))
+  server.on('connect', (_request, socket) => {
+    const refuseConnect = () => refuse(socket, { status: 405, code: 'METHOD_NOT_ALLOWED' })
+    const [last] = [...(unanswered.get(socket) ?? [])].toReversed()
+    if (last) last.once('close', refuseConnect)
+    else refuseConnect()
+  })
 }
 
+/** However much comes meanwhile. */
 function linger(socket: Duplex): void {
-  if (socket instanceof Socket) socket.setTimeout(LINGER_MS, () => socket.destroy())
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
 /** Written by hand, because there is no response object. */

@@ -24,7 +24,12 @@ function messageOf(msg: unknown, more: Record<string, JsonValue>): string {
   return [msg, ...pairs].filter(Boolean).join('  ')
 }
 
-const textOf = (value: JsonValue): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const textOf = (value: JsonValue): string =>
+  printable(typeof value === 'string' ? value : JSON.stringify(value))
+
+/** Callers choose some of the texts: a terminal must not do what they say. */
+const printable = (text: string): string =>
+  text.replaceAll(/\p{Cc}/gu, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, '0')}`)
 
 /** Where an error comes from matters when it is a fault of ours. */
 function errorOf(err: unknown, level: number): string[] {

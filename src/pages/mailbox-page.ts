@@ -142,7 +142,9 @@ ${filesOf(message)}
 ${viewOf(open)}`
 }
 
-const REMOTE_IMAGE = /\b(?:src|background)\s*=\s*["']?\s*(?:https?:)?\/\/|url\(\s*["']?\s*(?:https?:)?\/\//i
+/** One run of blanks and quotes at a time: two that may match the same blanks take time by their square. */
+const REMOTE_IMAGE =
+  /\b(?:src|srcset|poster|background)\s*=[\s"']*(?:https?:)?\/\/|url\([\s"']*(?:https?:)?\/\//i
 
 const pathOf = ({ id }: MailboxMessage): string => `mailbox/messages/${encodeURIComponent(id)}`
 
@@ -180,7 +182,7 @@ function viewOf({ message, view, source, withRemoteImages }: OpenMessage): strin
  */
 export function messageDocument({ html, attachments }: MailboxMessage): string {
   const shown = html
-    .replaceAll(/(<a\b[^>]*?)\starget\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)/gi, '$1')
+    .replaceAll(/(<a\b[^<>]*?)\starget\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)/gi, '$1')
     .replaceAll(/\bcid:([^"'\s)>]+)/gi, (whole, given: string) => {
       const index = attachments.findIndex(({ contentId }) => contentId === decoded(given))
       return index === -1 ? whole : `attachments/${index}`

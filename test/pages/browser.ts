@@ -12,7 +12,9 @@ export async function startBrowser(): Promise<Browser> {
   process.env.AWS_EXECUTION_ENV = 'AWS_Lambda_nodejs24.x'
   const { default: packaged } = await import('@sparticuz/chromium')
   const executablePath = process.env.CHROMIUM ?? (await packaged.executablePath())
-  return chromium.launch({ executablePath, args: ['--no-sandbox'], headless: true })
+  // Without a locale of UTF-8 it cannot name a file of other letters than ASCII's.
+  const env = { ...process.env, LC_ALL: 'C.UTF-8' }
+  return chromium.launch({ executablePath, env, args: ['--no-sandbox'], headless: true })
 }
 
 /** A tab with one page of the service, and what the browser has to complain of it. */

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, fstatSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
+import { OperatorError } from '../../lib/operator-error.ts'
 import {
   choosePort,
   clusterMark,
@@ -56,7 +57,7 @@ export type EmbeddedPostgresOptions = {
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   if (process.platform === 'win32') {
-    throw new Error('The embedded PostgreSQL runs on Linux and macOS only. Set DATABASE_URL.')
+    throw new OperatorError('The PostgreSQL that comes along runs on Linux and macOS only. Set DATABASE_URL.')
   }
   const { dataDir, database = 'mailwright', settings = {}, stopWithinMs = STOP_MS } = options
   const files = prepareFolder(dataDir)

@@ -28,12 +28,6 @@ export const subscribeMany = statement<
    select known.id, changed.id is not null as changed, ${heard('heard_event')} as heard from known left join changed on changed.id = known.id`,
 )
 
-/** The last contact, in the order of ids. */
-export const newestContact = statement<{ projectId: string }, { id: string }>(
-  'newest-contact',
-  'select id from contacts where project_id = :projectId::uuid order by id desc limit 1',
-)
-
 /** Ids of contacts after one of them and up to another, in their order. */
 export const pageOfIds = statement<
   { projectId: string; after: string | null; upTo: string | null; limit: number },

@@ -8,9 +8,10 @@ import { isId, newId } from '../../lib/ids.ts'
 import { isJsonObject } from '../../lib/json.ts'
 import { filterCondition } from '../contacts/contact-filter.ts'
 import { countContacts } from '../contacts/contact-list.ts'
+import { newestContactId } from '../contacts/contacts.ts'
 import { eraseContacts } from '../contacts/erase-contacts.ts'
 import { type Outcome, readBulkResult, withOutcome } from './bulk.rules.ts'
-import { matchingIds, newestContact, pageOfIds, subscribeMany } from './bulk.sql.ts'
+import { matchingIds, pageOfIds, subscribeMany } from './bulk.sql.ts'
 import { type BulkType, type ContactJob, createJob } from './contact-jobs.ts'
 import { advance, type JobRunner } from './work-on-jobs.ts'
 
@@ -52,12 +53,11 @@ export async function startBulk(
   await filterCondition(ctx, filter, 'filter')
   // Whom the filter means the job finds out; what it does is to look at all contacts.
   const total = await countContacts(ctx)
-  const [newest] = await ctx.sql(newestContact, { projectId: projectIdOf(ctx) })
   return createJob(ctx, {
     type,
     request: { filter: filter ?? {}, excludeIds },
     total,
-    upTo: newest?.id ?? null,
+    upTo: await newestContactId(ctx),
   })
 }
 

@@ -126,3 +126,9 @@ export const ensureContacts = statement<
    ${contactCtes({ set: `'{}'`, unset: `'{}'`, source: `'api'` })}
    select id, email, outcome, ${heard('heard_contact')} as heard from contact`,
 )
+
+/** The last contact, in the order of ids. */
+export const newestContact = statement<{ projectId: string }, { id: string }>(
+  'newest-contact',
+  'select id from contacts where project_id = :projectId::uuid order by id desc limit 1',
+)

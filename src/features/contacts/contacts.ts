@@ -16,6 +16,7 @@ import {
   ensureContacts as ensureContactsStatement,
   holdAddress,
   knownEmails,
+  newestContact,
   upsertContact,
 } from './contacts.sql.ts'
 import { forgetInJobs } from './erase-contacts.sql.ts'
@@ -219,4 +220,10 @@ export async function ensureContacts(
   })
   wakeFollowers(ctx, made)
   return made
+}
+
+/** The id of the contact that was created last; null when the project has none. */
+export async function newestContactId(ctx: Ctx): Promise<string | null> {
+  const [newest] = await ctx.sql(newestContact, { projectId: projectIdOf(ctx) })
+  return newest?.id ?? null
 }

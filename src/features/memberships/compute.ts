@@ -5,6 +5,7 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import type { Segment } from '../../generated/prisma/client.ts'
 import { earliestId } from '../../lib/ids.ts'
 import { workKind } from '../../queue/define-work.ts'
+import { newestContactId } from '../contacts/contacts.ts'
 import { advancePass, askPass, beginPass, checkNow, endPass } from './compute.sql.ts'
 import { concerns, heardFrom, namedBy, topicsByContact } from './follow.rules.ts'
 import { changesOf } from './follow.sql.ts'
@@ -13,7 +14,6 @@ import {
   type Difference,
   differences,
   membersAfter,
-  newestContact,
   noteRemoval,
   rangeEnd,
   removeMembers,
@@ -123,8 +123,8 @@ async function rangeOf(tx: Ctx, segment: Segment): Promise<{ after: string; unti
   const { projectId, id, revision, pass, passAsked, passAfter, passUntil, passIsSlow } = segment
   const goesOn = passAfter !== null && passUntil !== null && !(passIsSlow && passAsked > pass)
   if (goesOn) return { after: passAfter, until: passUntil }
-  const [newest] = await tx.sql(newestContact, { projectId })
-  const until = newest?.id ?? FIRST_ID
+  const newest = await newestContactId(tx)
+  const until = newest ?? FIRST_ID
   await tx.sql(beginPass, {
     projectId,
     segmentId: id,

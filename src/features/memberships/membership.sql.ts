@@ -1,6 +1,6 @@
 import type { Predicate, PredicateParams } from '../../audience/compile.sql.ts'
 import { eventCtes, heard, membershipCte, NEW_ID } from '../../changes/changes.sql.ts'
-import { isKept } from '../../db/kept-contacts.sql.ts'
+import { ERASED, isKept } from '../../db/kept-contacts.sql.ts'
 import { statement, unpreparedStatement } from '../../db/sql.ts'
 
 /**
@@ -45,7 +45,8 @@ export const moveMembers = unpreparedStatement<
 >(
   `with contact as materialized (
      select id from contacts
-     where project_id = :projectId::uuid and id = any(:contactIds::uuid[]) and ${isKept('contacts')}
+     where project_id = :projectId::uuid and id = any(:contactIds::uuid[]) and email not like '${ERASED}%'
+       and ${isKept('contacts')}
      order by id for key share
    ),
    move as materialized (
@@ -155,12 +156,6 @@ export const rangeEnd = statement<
   'contact-range-end',
   `(select id from contacts where project_id = :projectId::uuid and id > :after::uuid and id <= :until::uuid
     order by id offset :offset::int limit 1)`,
-)
-
-/** The newest contact of the project. */
-export const newestContact = statement<{ projectId: string }, { id: string }>(
-  'newest-contact',
-  'select id from contacts where project_id = :projectId::uuid order by id desc limit 1',
 )
 
 export type Difference = { contactId: string; enters: boolean }

@@ -82,6 +82,7 @@ export class RequestBytes {
   #owner: string | null = null
   #isPublic = false
   #ofAnswer = 0
+  #ofBody = 0
   #mustAnswer = false
   #isInParts = false
 
@@ -108,11 +109,21 @@ export class RequestBytes {
   async takeBody(bytes: number): Promise<void> {
     if (bytes <= UNCOUNTED) return
     this.#takenByBody.push(await this.#bodiesOf(bytes).take(bytes, this.#owner ?? ''))
+    this.#ofBody += bytes
   }
 
   /** Takes room for more of a body whose length nobody has told. Throws SERVICE_UNAVAILABLE. */
   takeMoreOfBody(bytes: number): void {
-    this.#takenByBody.push(this.#bodiesOf(Infinity).takeNow(bytes, this.#owner ?? ''))
+    const budget = this.#bodiesOf(Infinity)
+    const owner = this.#owner ?? ''
+    try {
+      this.#takenByBody.push(budget.takeNow(bytes, owner))
+    } catch {
+      // What is larger than a share is let in when its owner has nothing else, as one thing only.
+      this.giveBackBody()
+      this.#takenByBody.push(budget.takeNow(this.#ofBody + bytes, owner))
+    }
+    this.#ofBody += bytes
   }
 
   #bodiesOf(bytes: number): ByteBudget {

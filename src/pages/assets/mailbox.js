@@ -17,7 +17,12 @@ async function look() {
 
 /** Takes the list out of the page as it is by now, and leaves everything else as it stands. */
 async function reload() {
-  const answer = await fetch(location.href)
+  let answer = await fetch(location.href)
+  // The message that is open is gone: there is still the list.
+  if (answer.status === 404) {
+    const search = new URLSearchParams(location.search).get('search') ?? ''
+    answer = await fetch(`mailbox?${new URLSearchParams({ search })}`)
+  }
   if (!answer.ok) return
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
   const focused = list().contains(document.activeElement) ? document.activeElement.id : ''
