@@ -86,7 +86,7 @@ function adviceOf({ mail, isApiUrlGiven, apiUrl }: Config, { demo, hasProject }:
   const lines: string[] = []
   if (!hasProject)
     lines.push(
-      `  There is no project yet. Make one, with its keys: ${CLI} project create --name "My project"`,
+      `  There is no project yet. Create one, with its keys: ${CLI} project create --name "My project"`,
     )
   else if (!demo)
     lines.push(
@@ -100,7 +100,7 @@ function adviceOf({ mail, isApiUrlGiven, apiUrl }: Config, { demo, hasProject }:
 }
 
 const demoLines = (apiUrl: string, { keys, domain }: Demo): string[] => [
-  '  A demo project was made. Its keys are shown only now:',
+  '  A demo project was created. Its keys are shown only now:',
   '',
   `  public  ${keys.public}`,
   `  secret  ${keys.secret}`,
