@@ -121,7 +121,7 @@ export const missingAuth = () =>
   })
 
 const KEY_OF_NOBODY =
-  'The key belongs to no project of this service; it may have been replaced. "npm run -s cli -- project rotate-keys" makes new ones.'
+  'The key belongs to no project of this service; it may have been replaced. "npm run -s cli -- project rotate-keys" creates new ones.'
 
 export const invalidApiKey = (message = 'The API key is not valid.', suggestion = KEY_OF_NOBODY) =>
   new AppError('INVALID_API_KEY', message, { suggestion })
@@ -220,7 +220,7 @@ export const tooManyAnswers = () =>
 
 export const tooMuchAtOnce = (maxBytes: number) =>
   badRequest(
-    `The records of this list come to more than ${Math.floor(maxBytes / 1024 / 1024)} MB together. Ask for fewer at once, or over REST.`,
+    `The records of this list take more than ${Math.floor(maxBytes / 1024 / 1024)} MB together. Ask for fewer at once, or over REST.`,
   )
 
 export const internalError = () =>

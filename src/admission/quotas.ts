@@ -28,12 +28,12 @@ const TOLD: Record<Quota, { of: string; variable: string; room: string; unit?: n
   eventNames: {
     of: 'names of events, those of the service itself among them',
     variable: 'QUOTA_EVENT_NAMES',
-    room: 'Use names that there are with the difference in data, or delete events of a name (DELETE /events/:eventName)',
+    room: 'Use existing names with the difference in data, or delete events of a name (DELETE /events/:eventName)',
   },
   contactFields: {
     of: 'custom fields of contacts',
     variable: 'QUOTA_CONTACT_FIELDS',
-    room: 'Use fields that there are, or delete one (DELETE /contacts/fields/:field)',
+    room: 'Use existing fields, or delete one (DELETE /contacts/fields/:field)',
   },
   images: {
     of: 'uploaded images',

@@ -81,5 +81,5 @@ const TOO_LONG: Obstacle = {
 }
 const TOO_MANY: Obstacle = {
   code: 'too_big',
-  message: `comes to more than ${MAX_RESOLVED_FILTERS} filters together with the segments that it names`,
+  message: `has more than ${MAX_RESOLVED_FILTERS} filters together with those of the segments that it names`,
 }

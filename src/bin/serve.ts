@@ -92,7 +92,7 @@ function adviceOf({ mail, isApiUrlGiven, apiUrl }: Config, { demo, hasProject }:
   const lines: string[] = []
   if (!hasProject)
     lines.push(
-      `  There is no project yet. Make one, with its keys: ${CLI} project create --name "My project"`,
+      `  There is no project yet. Create one, with its keys: ${CLI} project create --name "My project"`,
     )
   else if (!demo)
     lines.push(
@@ -106,7 +106,7 @@ function adviceOf({ mail, isApiUrlGiven, apiUrl }: Config, { demo, hasProject }:
 }
 
 const demoLines = (apiUrl: string, { keys, domain }: Demo): string[] => [
-  '  A demo project was made. Its keys are shown only now:',
+  '  A demo project was created. Its keys are shown only now:',
   '',
   `  public  ${keys.public}`,
   `  secret  ${keys.secret}`,

@@ -1,20 +1,30 @@
 import type { Consuming, Usage } from '../changes/interests.ts'
 import { builder } from './builder.ts'
+import { idOf } from './common-fields.ts'
 
 const AudienceUser = builder.objectRef<Consuming>('AudienceUser').implement({
   description: 'A segment, campaign or workflow that refers to something.',
-  fields: (t) => ({ id: t.exposeID('id'), name: t.exposeString('name') }),
+  fields: (t) => ({
+    id: t.exposeID('id', idOf('segment, campaign or workflow')),
+    name: t.exposeString('name', { description: 'Name of the segment, campaign or workflow.' }),
+  }),
 })
 
 /** What refers to a field, an event or a segment; an interface, so that each can say more about itself. */
 export const AudienceUsage = builder.interfaceRef<Usage>('AudienceUsage').implement({
-  description: 'What refers to something that filters can name.',
+  description: 'Everything that refers to a thing that filters can name: a custom field or an event.',
   fields: (t) => ({
-    usedInSegments: t.expose('usedInSegments', { type: [AudienceUser] }),
+    usedInSegments: t.expose('usedInSegments', {
+      type: [AudienceUser],
+      description: 'Segments whose condition refers to it.',
+    }),
     usedInCampaigns: t.expose('usedInCampaigns', {
       type: [AudienceUser],
-      description: 'Those that are not yet sent or cancelled.',
+      description: 'Campaigns that refer to it and are not yet sent or cancelled.',
     }),
-    usedInWorkflows: t.expose('usedInWorkflows', { type: [AudienceUser] }),
+    usedInWorkflows: t.expose('usedInWorkflows', {
+      type: [AudienceUser],
+      description: 'Workflows, enabled or not, that refer to it.',
+    }),
   }),
 })

@@ -39,17 +39,19 @@ builder.addScalarType('DateTime', DateTimeResolver)
 builder.addScalarType('JSON', JSONResolver)
 builder.addScalarType('JSONObject', JSONObjectResolver)
 builder.scalarType('File', {
-  description: 'The content of a file, in base64. Over REST it is a part of multipart/form-data.',
+  description: 'Content of a file, in base64. Over REST it is a part of multipart/form-data.',
   extensions: { jsonSchema: { type: 'string', contentMediaType: 'application/octet-stream' } },
   parseValue: fileFrom,
   serialize: (bytes) => Buffer.from(bytes).toString('base64'),
 })
 
-builder.queryType({ description: 'Reads. Nothing here changes anything.' })
+builder.queryType({ description: 'Operations that read. None of them changes anything.' })
 builder.subscriptionType({
-  description: 'Follows something over server-sent events (Accept: text/event-stream).',
+  description: 'Operations that follow something over server-sent events (Accept: text/event-stream).',
 })
-builder.mutationType({ description: 'Changes. Each is one commit: all of it happens, or nothing.' })
+builder.mutationType({
+  description: 'Operations that change something. Each is one commit: all of it happens, or nothing.',
+})
 
 /** Over REST the bytes are there already. */
 function fileFrom(value: unknown): Uint8Array {

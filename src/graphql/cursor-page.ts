@@ -4,8 +4,11 @@ import { builder } from './builder.ts'
 
 /** The arguments `limit` and `cursor` of a list. */
 export const cursorArguments = builder.args((t) => ({
-  limit: t.int({ defaultValue: DEFAULT_LIMIT, description: `At most ${MAX_LIMIT}; more is taken as that.` }),
-  cursor: t.string({ description: 'The cursor of the previous page; without it the first page.' }),
+  limit: t.int({
+    defaultValue: DEFAULT_LIMIT,
+    description: `Number of records of the page, 1 to ${MAX_LIMIT}; more is taken as ${MAX_LIMIT}.`,
+  }),
+  cursor: t.string({ description: 'Cursor of the previous page; without it the first page.' }),
 }))
 
 /** What counts a list that may be long. */
@@ -16,12 +19,19 @@ export const cursorPageOf = <Item>(name: string, item: OutputRef<Item>) =>
   builder.objectRef<CursorPage<Item> & Countable>(name).implement({
     description: 'One page of a list, and where the next one begins.',
     fields: (t) => ({
-      data: t.field({ type: [item], resolve: ({ data }) => data }),
-      cursor: t.exposeString('cursor', { nullable: true, description: 'Null at the end.' }),
-      hasMore: t.exposeBoolean('hasMore'),
+      data: t.field({
+        type: [item],
+        description: 'Records of this page, in the order of the list.',
+        resolve: ({ data }) => data,
+      }),
+      cursor: t.exposeString('cursor', {
+        nullable: true,
+        description: 'Opaque text that the next page is asked for with; null at the end of the list.',
+      }),
+      hasMore: t.exposeBoolean('hasMore', { description: 'Whether there are records after this page.' }),
       total: t.int({
         description:
-          'Of all pages, counted for the first page only; 0 on later ones. Of contacts exact up to 10,000, above that as of at most a minute ago; where counting takes too long the last number, or an estimate.',
+          'Number of records on all pages, counted for the first page only; 0 on later ones. Of contacts exact up to 10,000, above that at most a minute old; where counting takes too long the last known number, or an estimate.',
         resolve: ({ countTotal }) => countTotal(),
       }),
     }),

@@ -6,21 +6,30 @@ import { defineEnum } from './inputs/zod-input.ts'
 
 /** Enumerations that more than one feature shows. */
 export const MessageType = defineEnum<MessageTypeValue>('MessageType', {
-  description: 'What a message is, and so who may get it.',
+  description: 'Kind of a message: it decides who may receive it and whether it has an unsubscribe link.',
   values: {
-    TRANSACTIONAL: { description: 'Goes to everyone; no unsubscribe link.' },
-    MARKETING: { description: 'Goes to subscribed contacts, with an unsubscribe link.' },
-    HEADLESS: { description: 'As MARKETING, without the footer.' },
+    TRANSACTIONAL: {
+      description:
+        'Mail that answers something the recipient did, such as a receipt: goes to unsubscribed contacts, too, and has no unsubscribe link.',
+    },
+    MARKETING: {
+      description:
+        'Mail to subscribed contacts only, with a footer that holds an unsubscribe link and the one-click List-Unsubscribe headers (RFC 8058).',
+    },
+    HEADLESS: {
+      description:
+        'Mail to subscribed contacts only, with the List-Unsubscribe headers but without the footer.',
+    },
   },
 })
 
 export const CampaignStatus = defineEnum<CampaignStatusValue>('CampaignStatus', {
-  description: 'Where a campaign is on its way.',
+  description: 'State of a campaign between its creation and its end.',
   values: {
-    DRAFT: { description: 'Can be changed; nothing is sent yet.' },
-    SCHEDULED: { description: 'Will be sent at its time.' },
-    SENDING: {},
-    SENT: {},
-    CANCELLED: {},
+    DRAFT: { description: 'A campaign that can still be changed; nothing is sent yet.' },
+    SCHEDULED: { description: 'A campaign that will be sent at its scheduled time.' },
+    SENDING: { description: 'A campaign of which some messages are still to be handed over.' },
+    SENT: { description: 'A campaign whose every recipient is in a final state.' },
+    CANCELLED: { description: 'A campaign that was stopped; messages that were not handed over never are.' },
   },
 })

@@ -12,26 +12,26 @@ const MEANING: Record<ErrorCode, string> = {
   INVALID_IDEMPOTENCY_KEY: 'The Idempotency-Key is empty, too long or not printable ASCII.',
   CONTACT_UNSUBSCRIBED:
     'A recipient is not subscribed and the template is not transactional; nothing was sent. `details.emails` names them.',
-  MISSING_AUTH: 'There is no `Authorization` header.',
+  MISSING_AUTH: 'The request has no `Authorization` header.',
   INVALID_API_KEY: 'The key is unknown or rotated, or of the wrong kind for this endpoint.',
   FORBIDDEN: 'The caller may not do this.',
   PROJECT_DISABLED: 'The project is disabled: it can be read, but not changed or sent from.',
   DOMAIN_NOT_VERIFIED:
     'The sender domain is not verified: `details` holds `{ reason: "domain_not_verified", domain }`.',
-  RESOURCE_NOT_FOUND: 'There is no such thing in this project.',
-  CONTACT_NOT_FOUND: 'There is no such contact in this project.',
-  TEMPLATE_NOT_FOUND: 'There is no such template in this project.',
-  SEGMENT_NOT_FOUND: 'There is no such segment in this project.',
-  DOMAIN_NOT_FOUND: 'There is no such domain in this project.',
+  RESOURCE_NOT_FOUND: 'The project has no such record.',
+  CONTACT_NOT_FOUND: 'The project has no such contact.',
+  TEMPLATE_NOT_FOUND: 'The project has no such template.',
+  SEGMENT_NOT_FOUND: 'The project has no such segment.',
+  DOMAIN_NOT_FOUND: 'The project has no such domain.',
   METHOD_NOT_ALLOWED: 'The path has no such method; `Allow` names the ones it has.',
-  CONFLICT: 'It contradicts what is already there; the message says how.',
+  CONFLICT: 'The request contradicts the present state of the project; the message says how.',
   IDEMPOTENCY_KEY_REUSED:
     'The project has used this Idempotency-Key: `details` holds `key`, `originalRequest`, `originalRequestAt` and `originalStatusCode` (null while that request still runs).',
   PAYLOAD_TOO_LARGE: 'The body is larger than this endpoint takes.',
   UNSUPPORTED_MEDIA_TYPE: 'The body, or the file in it, is not of a type that this endpoint takes.',
   VALIDATION_ERROR:
     'Fields are not valid; `errors` has one entry for each of them. Of a quota that has no room `details` holds `{ reason: "quota_reached", quota, limit }`.',
-  RATE_LIMIT_EXCEEDED: 'The project has made too many requests in this minute; see `Retry-After`.',
+  RATE_LIMIT_EXCEEDED: 'The project has sent too many requests in this minute; see `Retry-After`.',
   INTERNAL_SERVER_ERROR: 'Something went wrong in the service; the log has it under the request id.',
   EXTERNAL_SERVICE_ERROR: 'Another service that is needed for this has failed or did not answer in time.',
   SERVICE_UNAVAILABLE:
@@ -137,7 +137,7 @@ const text = (description: string): Schema => ({ type: 'string', description })
 export const ERROR_SCHEMAS: Record<string, Schema> = {
   Error: {
     type: 'object',
-    description: 'What every failed request is answered with.',
+    description: 'Body of the answer to every failed request.',
     required: ['success', 'error', 'timestamp'],
     properties: {
       success: { const: false },
@@ -147,25 +147,29 @@ export const ERROR_SCHEMAS: Record<string, Schema> = {
   },
   ErrorDetail: {
     type: 'object',
-    description: 'What went wrong.',
+    description: 'Description of what went wrong, for programs and for people.',
     required: ['code', 'message', 'statusCode', 'requestId'],
     properties: {
-      code: text('For programs; it stays the same.'),
-      message: text('For people; the wording may change.'),
-      statusCode: { type: 'integer', description: 'The HTTP status.' },
-      requestId: text('Names the request in the logs of the service.'),
-      errors: { type: 'array', items: { $ref: '#/components/schemas/FieldError' } },
-      details: { type: 'object', additionalProperties: true, description: 'More about this code.' },
-      suggestion: text('What to do about it.'),
+      code: text('Code for programs; it stays the same.'),
+      message: text('Sentence for people; the wording may change.'),
+      statusCode: { type: 'integer', description: 'HTTP status of the answer.' },
+      requestId: text('Id of the request, by which the logs of the service name it.'),
+      errors: {
+        type: 'array',
+        description: 'Fields that are not valid, one entry each.',
+        items: { $ref: '#/components/schemas/FieldError' },
+      },
+      details: { type: 'object', additionalProperties: true, description: 'Facts that belong to the code.' },
+      suggestion: text('Advice on what to do about it.'),
     },
   },
   FieldError: {
     type: 'object',
-    description: 'What is wrong with one field.',
+    description: 'Description of what is wrong with one field.',
     required: ['field', 'message', 'code'],
     properties: {
-      field: text('The path of the field, such as `to.0.email`.'),
-      message: text('For people.'),
+      field: text('Path of the field, such as `to.0.email`.'),
+      message: text('Phrase for people that says what is wrong; the wording may change.'),
       code: {
         type: 'string',
         enum: [
@@ -181,13 +185,13 @@ export const ERROR_SCHEMAS: Record<string, Schema> = {
           'custom',
         ],
       },
-      received: text('The type of the value that came.'),
+      received: text('Type of the value that was received.'),
     },
   },
   ShortError: {
     type: 'object',
-    description: 'What some endpoints answer when a field is missing or not valid.',
+    description: 'Short body with which some endpoints answer when a field is missing or not valid.',
     required: ['error'],
-    properties: { error: text('What is missing or not valid.') },
+    properties: { error: text('Sentence that says what is missing or not valid.') },
   },
 }

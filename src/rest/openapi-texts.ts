@@ -9,7 +9,7 @@ Bodies are JSON objects. In a body, fields that are not described are ignored (t
 
 Every answer has an \`X-Request-Id\`: the one that the request came with, or a new one.
 
-A project may make a number of requests in a minute, over all endpoints; the \`RateLimit-\` headers say how many are left. The public key has four fifths of them. In GraphQL each root field counts.`
+A project may send a limited number of requests in a minute, over all endpoints; the \`RateLimit-\` headers say how many are left. The public key has four fifths of them. In GraphQL each root field counts.`
 
 export const SECURITY_SCHEMES: OpenApiDocument['components']['securitySchemes'] = {
   publicKey: { type: 'http', scheme: 'bearer', description: 'The public key of the project, pk_…' },
@@ -39,17 +39,17 @@ const count = (description: string): Header => ({ description, required: false, 
 
 export const HEADERS: Record<string, Header> = {
   IdempotencyReplayed: {
-    description: 'true when this is the first answer given again.',
+    description: 'The value true when this is the first answer, returned again.',
     required: false,
     schema: { type: 'boolean', const: true },
   },
   RateLimitLimit: count(
-    'How many requests the project may make in a minute with this kind of key. On answers to a valid key, unless there is no limit.',
+    'Number of requests that the project may send in a minute with this kind of key. On answers to a valid key, unless there is no limit.',
   ),
-  RateLimitRemaining: count('How many of them are left.'),
+  RateLimitRemaining: count('Number of them that are left.'),
   RateLimitReset: count('Seconds until the count starts again.'),
   RequestId: {
-    description: 'Names the request in the logs of the service.',
+    description: 'Id of the request, by which the logs of the service name it.',
     required: true,
     schema: { type: 'string' },
   },

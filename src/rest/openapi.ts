@@ -166,10 +166,10 @@ const COMMON_HEADERS: Answer['headers'] = {
 }
 
 const SUCCESS: Record<number, string> = {
-  200: 'Done.',
-  201: 'Made.',
-  202: 'Accepted; it is done in the background.',
-  204: 'Done; the answer has no body.',
+  200: 'OK',
+  201: 'Created',
+  202: 'Accepted: the work goes on in the background',
+  204: 'No content',
 }
 
 const statusesOf = ({ status, otherStatus }: RestRoute): number[] =>
@@ -184,7 +184,7 @@ function success({ field, route, endpoint }: RestOperation, status: number): Ans
   }
   const replayed = { 'Idempotency-Replayed': referenceTo('headers', 'IdempotencyReplayed') }
   return {
-    description: SUCCESS[status] ?? 'Done.',
+    description: SUCCESS[status] ?? 'OK',
     headers: { ...COMMON_HEADERS, ...(endpoint.idempotent && replayed) },
     ...(route.status !== 204 && {
       content: { 'application/json': { schema: route.wrapped ? wrapped : data } },

@@ -41,7 +41,10 @@ scenario('cli project', start, (test) => {
   test('create tells people that the secret is shown only now', async ({ env }) => {
     const { code, stdout } = await runCli(['project', 'create', '--name', 'For people'], env)
     assert.is(code, 0)
-    assert.match(stdout, /^The project "For people" was made\.\n\n {2}id {6}[0-9a-f-]{36}\n {2}public {2}pk_/)
+    assert.match(
+      stdout,
+      /^The project "For people" was created\.\n\n {2}id {6}[0-9a-f-]{36}\n {2}public {2}pk_/,
+    )
     assert.match(stdout, /\n {2}secret {2}sk_[0-9a-f]{64}\n\nThe secret key is shown only now/)
   })
 

@@ -114,7 +114,7 @@ scenario('A start that succeeds', start, (test) => {
     assert.match(said, new RegExp(`Listens {4}127\\.0\\.0\\.1, port ${env.PORT}\n`))
     assert.match(said, /Mail {7}leaves by SMTP, through smtp\.example:587\n/)
     assert.match(said, /API_URL is not set: links in mail that leaves lead to http:\/\/127\.0\.0\.1:\d+, /)
-    assert.match(said, /A demo project was made/)
+    assert.match(said, /A demo project was created/)
     assert.not.match(said, /secret-word/)
     const second = await startProcess(env)
     await endProcess(second)
@@ -157,7 +157,7 @@ scenario('A production start on an empty database', start, (test) => {
     await endProcess(service)
     assert.match(
       service.output(),
-      /There is no project yet\. Make one, with its keys: npm run -s cli -- project create --name/,
+      /There is no project yet\. Create one, with its keys: npm run -s cli -- project create --name/,
     )
   })
 })

@@ -19,7 +19,7 @@ const MAX_REASON = 500
 const ONLY_NOW = 'The secret key is shown only now. Keep it where your server finds it and nobody else.'
 
 export function addProjectCommands(program: Command): void {
-  const project = program.command('project').description('Make projects, change their keys, disable them')
+  const project = program.command('project').description('Create projects, change their keys, disable them')
   addCreate(project)
   addList(project)
   addRotateKeys(project)
@@ -31,7 +31,7 @@ function addCreate(project: Command): void {
   withJson(
     project
       .command('create')
-      .description('Make a project and print its keys; the secret key is never shown again')
+      .description('Create a project and print its keys; the secret key is never shown again')
       .requiredOption(
         '--name <name>',
         'what to call it, 1 to 100 characters',
@@ -43,7 +43,7 @@ function addCreate(project: Command): void {
       const values = fields({ id, public: made.public, secret: made.secret })
       return {
         json: { id, name: made.name, public: made.public, secret: made.secret },
-        text: `The project "${oneLine(made.name)}" was made.\n\n${values}\n\n${ONLY_NOW}`,
+        text: `The project "${oneLine(made.name)}" was created.\n\n${values}\n\n${ONLY_NOW}`,
       }
     }),
   )
@@ -64,7 +64,7 @@ function addList(project: Command): void {
 }
 
 function listed(projects: ProjectSummary[], limit: number): string {
-  if (projects.length === 0) return 'There is no project yet. "project create" makes one.'
+  if (projects.length === 0) return 'There is no project yet. "project create" creates one.'
   const rows = projects.map(({ id, name, disabled, createdAt }) => [
     id,
     disabled ? 'disabled' : 'active',

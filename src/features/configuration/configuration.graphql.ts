@@ -5,71 +5,95 @@ import { type PublicConfiguration, publicConfiguration } from './configuration.t
 type Features = PublicConfiguration['features']
 
 const PublicUrls = builder.objectRef<PublicConfiguration['urls']>('PublicUrls').implement({
-  description: 'Where the parts of this service are.',
+  description: 'Addresses of the parts of this service.',
   fields: (t) => ({
-    api: t.exposeString('api'),
+    api: t.exposeString('api', {
+      description: 'Public address of the API, in front of the paths of its operations.',
+    }),
     dashboard: t.exposeString('dashboard', {
       nullable: true,
-      description: 'The origin that browsers may call everything from; null when there is none.',
+      description: 'Origin of the dashboard, from which browsers may call everything; null without one.',
     }),
   }),
 })
 
 const BillingFeature = builder.objectRef<Features['billing']>('BillingFeature').implement({
-  description: 'Whether projects pay for what they use.',
-  fields: (t) => ({ enabled: t.exposeBoolean('enabled') }),
+  description: 'Settings of billing.',
+  fields: (t) => ({
+    enabled: t.exposeBoolean('enabled', { description: 'Whether projects pay for what they use.' }),
+  }),
 })
 
 const StorageFeature = builder.objectRef<Features['storage']>('StorageFeature').implement({
-  description: 'Where uploaded images are kept.',
+  description: 'Settings of the store of uploaded images.',
   fields: (t) => ({
-    enabled: t.exposeBoolean('enabled'),
-    kind: t.exposeString('kind', { description: 'local (the service serves them itself) or s3.' }),
+    enabled: t.exposeBoolean('enabled', { description: 'Whether images can be uploaded.' }),
+    kind: t.exposeString('kind', {
+      description: 'Kind of the store: local (the service serves the images itself) or s3.',
+    }),
   }),
 })
 
 const AuthProviders = builder.objectRef<Features['authProviders']>('AuthProviders').implement({
-  description: 'Through whom people can sign in, besides with a password.',
-  fields: (t) => ({ github: t.exposeBoolean('github'), google: t.exposeBoolean('google') }),
+  description: 'Providers through which people can sign in, besides with a password.',
+  fields: (t) => ({
+    github: t.exposeBoolean('github', { description: 'Whether people can sign in through GitHub.' }),
+    google: t.exposeBoolean('google', { description: 'Whether people can sign in through Google.' }),
+  }),
 })
 
 const SignupFeature = builder.objectRef<Features['signup']>('SignupFeature').implement({
-  description: 'Whether people can make accounts themselves.',
-  fields: (t) => ({ disabled: t.exposeBoolean('disabled') }),
+  description: 'Settings of signing up.',
+  fields: (t) => ({
+    disabled: t.exposeBoolean('disabled', {
+      description: 'Whether people cannot create accounts themselves.',
+    }),
+  }),
 })
 
 const SmtpFeature = builder.objectRef<Features['smtp']>('SmtpFeature').implement({
-  description: 'Where mail can be handed in over SMTP.',
+  description: 'Settings of sending by handing mail in over SMTP.',
   fields: (t) => ({
-    enabled: t.exposeBoolean('enabled'),
-    domain: t.exposeString('domain', { nullable: true, description: 'The name of the server.' }),
-    ports: t.exposeIntList('ports'),
+    enabled: t.exposeBoolean('enabled', { description: 'Whether mail can be handed in over SMTP.' }),
+    domain: t.exposeString('domain', {
+      nullable: true,
+      description: 'Host name of the SMTP server; null when it is off.',
+    }),
+    ports: t.exposeIntList('ports', { description: 'TCP ports of the SMTP server; none when it is off.' }),
   }),
 })
 
 const PublicFeatures = builder.objectRef<Features>('PublicFeatures').implement({
-  description: 'What is turned on here.',
+  description: 'Features of this service, and whether they are on.',
   fields: (t) => ({
-    billing: t.expose('billing', { type: BillingFeature }),
-    storage: t.expose('storage', { type: StorageFeature }),
-    authProviders: t.expose('authProviders', { type: AuthProviders }),
-    signup: t.expose('signup', { type: SignupFeature }),
-    smtp: t.expose('smtp', { type: SmtpFeature }),
+    billing: t.expose('billing', { type: BillingFeature, description: 'Settings of billing.' }),
+    storage: t.expose('storage', { type: StorageFeature, description: 'Store of uploaded images.' }),
+    authProviders: t.expose('authProviders', {
+      type: AuthProviders,
+      description: 'Providers through which people can sign in.',
+    }),
+    signup: t.expose('signup', { type: SignupFeature, description: 'Settings of signing up.' }),
+    smtp: t.expose('smtp', { type: SmtpFeature, description: 'Sending by handing mail in over SMTP.' }),
   }),
 })
 
 const PublicConfigurationType = builder.objectRef<PublicConfiguration>('PublicConfiguration').implement({
-  description: 'How this service is set up, as far as anyone may know.',
+  description: 'Configuration of this service, as far as anyone may know it.',
   fields: (t) => ({
-    environment: t.exposeString('environment', { description: 'development, test or production.' }),
-    urls: t.expose('urls', { type: PublicUrls }),
-    features: t.expose('features', { type: PublicFeatures }),
+    environment: t.exposeString('environment', {
+      description: 'Environment that the service runs in: development, test or production.',
+    }),
+    urls: t.expose('urls', { type: PublicUrls, description: 'Addresses of the parts of this service.' }),
+    features: t.expose('features', {
+      type: PublicFeatures,
+      description: 'Features, and whether they are on.',
+    }),
   }),
 })
 
 builder.queryField('config', (t) =>
   t.field({
-    description: 'How this service is set up: its addresses, and what is turned on. Needs no key.',
+    description: 'Configuration of this service: its addresses, and the features that are on. Needs no key.',
     type: PublicConfigurationType,
     access: 'anyone',
     rest: get('/config', 'Configuration'),

@@ -2,7 +2,7 @@ import { AudienceUsage } from '../../graphql/audience-usage.ts'
 import { builder } from '../../graphql/builder.ts'
 import { get, remove } from '../../graphql/rest-route.ts'
 import { isJsonObject } from '../../lib/json.ts'
-import { FIELD_TYPES } from '../contacts/contact-data.rules.ts'
+import type { FieldType } from '../contacts/contact-data.rules.ts'
 import {
   type ContactField,
   type FieldUsage,
@@ -14,27 +14,47 @@ import {
 import { type DeletedField, deleteField } from './field-deletions.ts'
 
 const ContactFieldType = builder.enumType('ContactFieldType', {
-  description: 'What most values of a field are; a date is text such as 2026-03-04 or 2026-03-04T05:06:07Z.',
-  values: FIELD_TYPES,
+  description: 'Type that most values of a field have.',
+  values: {
+    string: { description: 'Text that is not a date.' },
+    number: { description: 'A number, whole or not.' },
+    boolean: { description: 'Either true or false.' },
+    date: { description: 'Text that is a date, such as 2026-03-04 or 2026-03-04T05:06:07Z.' },
+    object: { description: 'A JSON object; filters reach into it by a path, as in data.address.city.' },
+    array: { description: 'A list of any JSON values.' },
+  } satisfies Record<FieldType, object>,
 })
 
 const ContactFieldRef = builder.objectRef<ContactField>('ContactField').implement({
-  description: 'A field that contacts have.',
+  description: 'A field that contacts of the project have.',
   fields: (t) => ({
-    field: t.exposeString('field', { description: 'As filters name it; custom fields are `data.<key>`.' }),
-    type: t.expose('type', { type: ContactFieldType }),
-    coverage: t.exposeFloat('coverage', {
-      description: 'Percentage of contacts that have it; of more than 5,000 contacts from a random sample.',
+    field: t.exposeString('field', {
+      description: 'Name as filters use it; custom fields are `data.<key>`.',
     }),
-    standard: t.exposeBoolean('standard', { description: 'Every contact has it.' }),
+    type: t.expose('type', {
+      type: ContactFieldType,
+      description: 'Type of most values of the field, found by looking at them.',
+    }),
+    coverage: t.exposeFloat('coverage', {
+      description:
+        'Percentage of contacts that have the field, 0 to 100; of more than 5,000 contacts from a random sample.',
+    }),
+    standard: t.exposeBoolean('standard', {
+      description: 'Whether every contact has the field by itself; false for custom fields.',
+    }),
   }),
 })
 
 const ContactFieldList = builder.objectRef<ContactField[]>('ContactFieldList').implement({
-  description: 'Standard fields first, then custom ones by how many contacts have them.',
+  description:
+    'Fields of contacts: the standard ones first, then custom ones by how many contacts have them.',
   fields: (t) => ({
-    fields: t.field({ type: [ContactFieldRef], resolve: (fields) => fields }),
-    count: t.int({ resolve: (fields) => fields.length }),
+    fields: t.field({
+      type: [ContactFieldRef],
+      description: 'Standard fields and at most 1,000 custom ones.',
+      resolve: (fields) => fields,
+    }),
+    count: t.int({ description: 'Number of fields listed.', resolve: (fields) => fields.length }),
   }),
 })
 
@@ -50,20 +70,23 @@ builder.queryField('contactFields', (t) =>
 )
 
 const FieldValuesRef = builder.objectRef<FieldValues>('ContactFieldValues').implement({
-  description: 'Distinct values of a custom field.',
+  description: 'Values of a custom field.',
   fields: (t) => ({
-    field: t.exposeString('field'),
+    field: t.exposeString('field', { description: 'Name of the field as the request gave it.' }),
     values: t.field({
       type: ['JSON'],
-      description: 'Text, numbers and booleans, the most frequent first.',
+      description: 'Values that are text, numbers or booleans, each once, the most frequent first.',
       resolve: ({ values }) => values,
     }),
-    count: t.exposeInt('count', { description: 'How many values are listed.' }),
-    limit: t.exposeInt('limit'),
+    count: t.exposeInt('count', { description: 'Number of values listed.' }),
+    limit: t.exposeInt('limit', { description: 'Number of values that could be listed, at most 200.' }),
   }),
 })
 
-const fieldArgument = { required: true, description: 'A custom field: `plan` or `data.plan`.' } as const
+const fieldArgument = {
+  required: true,
+  description: 'Name of a custom field: `plan` or `data.plan`.',
+} as const
 
 builder.queryField('contactFieldValues', (t) =>
   t.field({
@@ -74,27 +97,32 @@ builder.queryField('contactFieldValues', (t) =>
     rest: get('/contacts/fields/:field/values', 'Contacts'),
     args: {
       field: t.arg.string(fieldArgument),
-      limit: t.arg.int({ defaultValue: 100, description: 'At most 200; more is taken as that.' }),
-      search: t.arg.string({ description: 'A part of the value, in any case.' }),
+      limit: t.arg.int({
+        defaultValue: 100,
+        description: 'Number of values to list, 1 to 200; more is taken as 200.',
+      }),
+      search: t.arg.string({ description: 'Part of the value, in any case; without it all values.' }),
     },
     resolve: (_root, { field, ...request }, ctx) => listFieldValues(ctx, field, request),
   }),
 )
 
 const FieldUsageRef = builder.objectRef<FieldUsage>('ContactFieldUsage').implement({
-  description: 'Where a custom field is used.',
+  description: 'Everything that refers to a custom field.',
   interfaces: [AudienceUsage],
   fields: (t) => ({
     contactCount: t.exposeInt('contactCount', {
-      description: 'Contacts that have the field; above 10,000 an estimate from a sample.',
+      description: 'Number of contacts that have the field; above 10,000 an estimate from a sample.',
     }),
-    canDelete: t.exposeBoolean('canDelete', { description: 'Nothing uses it.' }),
+    canDelete: t.exposeBoolean('canDelete', {
+      description: 'Whether the field can be deleted: it is a custom one and nothing refers to it.',
+    }),
   }),
 })
 
 builder.queryField('contactFieldUsage', (t) =>
   t.field({
-    description: 'Which segments, campaigns and workflows refer to a custom field.',
+    description: 'The segments, campaigns and workflows that refer to a custom field.',
     type: FieldUsageRef,
     access: 'secretKey',
     rest: get('/contacts/fields/:field/usage', 'Contacts'),
@@ -104,16 +132,16 @@ builder.queryField('contactFieldUsage', (t) =>
 )
 
 const DeletedFieldRef = builder.objectRef<DeletedField>('DeletedContactField').implement({
-  description: 'What came of the deletion of a field.',
+  description: 'Outcome of the deletion of a field.',
   fields: (t) => ({
     deletedFrom: t.exposeInt('deletedFrom', {
       nullable: true,
-      description: 'How many contacts had it; null while it is being taken from them.',
+      description: 'Number of contacts that had the field; null while it is being removed from them.',
     }),
     status: t.exposeString('status', {
       nullable: true,
       description:
-        '`running` when it takes longer than the request waits: it goes on, and the same request again waits for the rest.',
+        'The word `running` when the deletion takes longer than the request waits: it goes on, and the same request again waits for the rest. Null, and absent over REST, when it is done.',
     }),
   }),
 })
@@ -123,7 +151,7 @@ const isRunning = (data: unknown): boolean => isJsonObject(data) && data.status 
 builder.mutationField('deleteContactField', (t) =>
   t.field({
     description:
-      'Takes a custom field from all contacts that the project has, when nothing refers to it. Contacts made later keep it; what is written to the others meanwhile may go, too.',
+      'Removes a custom field from all existing contacts, when nothing refers to it. Contacts created later keep it; what is written to the others meanwhile may be removed, too.',
     type: DeletedFieldRef,
     access: 'secretKey',
     rest: remove('/contacts/fields/:field', 'Contacts', {

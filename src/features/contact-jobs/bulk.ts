@@ -23,11 +23,15 @@ const contactId = z.string().max(MAX_ID_LENGTH)
 
 export const bulkContactsInput = z
   .object({
-    contactIds: optional(z.array(contactId).min(1).max(MAX_IDS)).describe(`1 to ${MAX_IDS} ids.`),
-    filter: optional(jsonObject).describe(
-      'Instead of ids: a filter tree. It is evaluated when the job runs, for contacts that were there when it was asked for.',
+    contactIds: optional(z.array(contactId).min(1).max(MAX_IDS)).describe(
+      `Ids of the contacts, 1 to ${MAX_IDS}. Either they or a filter must be given.`,
     ),
-    excludeIds: optional(z.array(contactId).max(MAX_EXCLUDED)).describe('Contacts that `filter` leaves out.'),
+    filter: optional(jsonObject).describe(
+      'Filter tree, instead of ids. It is evaluated when the job runs, for contacts that existed at the time of the request.',
+    ),
+    excludeIds: optional(z.array(contactId).max(MAX_EXCLUDED)).describe(
+      `Ids of contacts to leave out although the filter is true for them, at most ${MAX_EXCLUDED}.`,
+    ),
   })
   .refine(({ contactIds, filter }) => (contactIds === undefined) !== (filter === undefined), {
     error: 'must be given, or a filter, and not both',
@@ -35,7 +39,7 @@ export const bulkContactsInput = z
     params: { code: 'custom' },
   })
   .meta({
-    description: 'Which contacts to change.',
+    description: 'The contacts to change: their ids, or a filter.',
     examples: [{ contactIds: ['0197a3c2-5e00-7000-8000-4d61696c7772'] }],
   })
 

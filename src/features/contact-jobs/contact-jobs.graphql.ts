@@ -1,6 +1,7 @@
 import type { JobState as StateValue, ContactJobType as TypeValue } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
-import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { createdAt, idOf, timeWhen } from '../../graphql/common-fields.ts'
+import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { get, post } from '../../graphql/rest-route.ts'
 import { type BulkResult, type FailedContact, readBulkResult } from './bulk.rules.ts'
 import { bulkContactsInput, startBulk } from './bulk.ts'
@@ -10,91 +11,145 @@ import { type FailedRow, type ImportResult, readResult } from './import.rules.ts
 import { importContactsInput, MAX_IMPORT_BYTES, startImport } from './import.ts'
 
 const ContactJobType = builder.enumType('ContactJobType', {
-  values: { IMPORT: {}, SUBSCRIBE: {}, UNSUBSCRIBE: {}, DELETE: {} } satisfies Record<TypeValue, object>,
+  description: 'Kind of work that a job does to contacts.',
+  values: {
+    IMPORT: { description: 'Creates and updates contacts from a CSV file.' },
+    SUBSCRIBE: { description: 'Subscribes many contacts.' },
+    UNSUBSCRIBE: { description: 'Unsubscribes many contacts.' },
+    DELETE: { description: 'Deletes many contacts, each with its mail, events and memberships.' },
+  } satisfies Record<TypeValue, object>,
 })
 
 const JobState = builder.enumType('JobState', {
-  description: 'How far a job is. A cancelled one is `failed`, with the reason "Cancelled."',
-  values: { waiting: {}, active: {}, completed: {}, failed: {} } satisfies Record<StateValue, object>,
+  description: 'State of a background job.',
+  values: {
+    waiting: { description: 'A job that has not begun; the jobs of a project take turns.' },
+    active: { description: 'A job that has begun and is not done.' },
+    completed: { description: 'A job that is done; single rows or contacts may have failed.' },
+    failed: {
+      description:
+        'A job that was given up, or cancelled with the reason "Cancelled."; what it had done stays done.',
+    },
+  } satisfies Record<StateValue, object>,
 })
 
 const QueuedJob = builder.objectRef<{ jobId: string; message: string }>('QueuedJob').implement({
-  description: 'Work that is done in the background.',
-  fields: (t) => ({ jobId: t.exposeID('jobId'), message: t.exposeString('message') }),
+  description: 'A background job that was accepted.',
+  fields: (t) => ({
+    jobId: t.exposeID('jobId', {
+      description: 'Id to ask for the progress of the job with, a UUID; kept for 30 days by default.',
+    }),
+    message: t.exposeString('message', {
+      description: 'Sentence for people about what was accepted; the wording may change.',
+    }),
+  }),
 })
 
 /** What an import and a bulk job have in common. */
 const Job = builder.interfaceRef<ContactJob>('Job').implement({
-  description: 'Work that is done in the background.',
+  description: 'Work on contacts that is done in the background: an import or a bulk change.',
   resolveType: ({ type }) => (type === 'IMPORT' ? 'ImportJob' : 'BulkJob'),
   fields: (t) => ({
-    id: t.exposeID('id'),
-    type: t.expose('type', { type: ContactJobType }),
-    state: t.expose('state', { type: JobState }),
-    progress: t.exposeInt('progress', { description: '0 to 100.' }),
-    failedReason: t.exposeString('failedReason', { nullable: true }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    completedAt: t.expose('completedAt', { type: 'DateTime', nullable: true }),
+    id: t.exposeID('id', idOf('job')),
+    type: t.expose('type', { type: ContactJobType, description: 'Kind of work that the job does.' }),
+    state: t.expose('state', { type: JobState, description: 'State that the job is in.' }),
+    progress: t.exposeInt('progress', {
+      description: 'Share of the work that is done, in percent: 0 to 100.',
+    }),
+    failedReason: t.exposeString('failedReason', {
+      nullable: true,
+      description: 'Sentence that says why the job failed; null unless it did.',
+    }),
+    createdAt: t.expose('createdAt', createdAt),
+    completedAt: t.expose('completedAt', timeWhen('the job completed or failed')),
   }),
 })
 
 const ImportError = builder.objectRef<FailedRow>('ImportError').implement({
-  description: 'A row that was not imported.',
+  description: 'A row of the file that was not imported.',
   fields: (t) => ({
-    row: t.exposeInt('row', { description: 'As a spreadsheet numbers it; the header is row 1.' }),
-    email: t.exposeString('email', { nullable: true, description: 'In lower case.' }),
-    error: t.exposeString('error'),
+    row: t.exposeInt('row', {
+      description: 'Number of the row as a spreadsheet counts; the header is row 1.',
+    }),
+    email: t.exposeString('email', {
+      nullable: true,
+      description: 'Address in the row, trimmed and in lower case; null when it has none.',
+    }),
+    error: t.exposeString('error', { description: 'Sentence that says what is wrong with the row.' }),
   }),
 })
 
 const ImportResultRef = builder.objectRef<ImportResult>('ImportResult').implement({
-  description: 'What has come of an import so far.',
+  description:
+    'Outcome of an import so far. When it is done, each row is counted once in created, updated, unchanged or failed.',
   fields: (t) => ({
-    totalRows: t.exposeInt('totalRows', { description: 'Rows of the file without the header.' }),
-    created: t.exposeInt('created'),
-    updated: t.exposeInt('updated'),
-    unchanged: t.exposeInt('unchanged'),
-    failed: t.exposeInt('failed'),
-    errors: t.expose('errors', { type: [ImportError], description: 'The first 100.' }),
+    totalRows: t.exposeInt('totalRows', { description: 'Number of rows of the file, without the header.' }),
+    created: t.exposeInt('created', { description: 'Number of rows that created a contact.' }),
+    updated: t.exposeInt('updated', { description: 'Number of rows that changed an existing contact.' }),
+    unchanged: t.exposeInt('unchanged', {
+      description: 'Number of rows that say nothing new about their contact.',
+    }),
+    failed: t.exposeInt('failed', { description: 'Number of rows that could not be imported.' }),
+    errors: t.expose('errors', { type: [ImportError], description: 'Rows that failed, the first 100.' }),
   }),
 })
 
 const ImportJob = builder.objectRef<ContactJob>('ImportJob').implement({
-  description: 'The import of a CSV file.',
+  description: 'An import of contacts from a CSV file.',
   interfaces: [Job],
   fields: (t) => ({
-    result: t.field({ type: ImportResultRef, resolve: ({ result }) => readResult(result) }),
+    result: t.field({
+      type: ImportResultRef,
+      description: 'Outcome so far; all counts are 0 before the job begins.',
+      resolve: ({ result }) => readResult(result),
+    }),
   }),
 })
 
 const BulkError = builder.objectRef<FailedContact>('BulkError').implement({
   description: 'A contact that was not changed.',
-  fields: (t) => ({ contactId: t.exposeString('contactId'), error: t.exposeString('error') }),
+  fields: (t) => ({
+    contactId: t.exposeString('contactId', { description: 'Id as the request gave it, in lower case.' }),
+    error: t.exposeString('error', { description: 'Sentence that says why it was not changed.' }),
+  }),
 })
 
 const BulkResultRef = builder.objectRef<BulkResult>('BulkResult').implement({
-  description: 'What has come of a bulk change so far.',
+  description:
+    'Outcome of a bulk change so far. When it is done, each contact is counted once as success, unchanged or failure.',
   fields: (t) => ({
-    totalRequested: t.exposeInt('totalRequested', { description: 'With a filter: found so far.' }),
-    successCount: t.exposeInt('successCount'),
-    unchangedCount: t.exposeInt('unchangedCount', { description: 'They were in that state already.' }),
-    failureCount: t.exposeInt('failureCount', { description: 'There are no such contacts.' }),
-    errors: t.expose('errors', { type: [BulkError], description: 'The first 100.' }),
+    totalRequested: t.exposeInt('totalRequested', {
+      description: 'Number of ids in the request, each once; with a filter the contacts found so far.',
+    }),
+    successCount: t.exposeInt('successCount', {
+      description: 'Number of contacts that were changed or deleted.',
+    }),
+    unchangedCount: t.exposeInt('unchangedCount', {
+      description: 'Number of contacts that were in that state already.',
+    }),
+    failureCount: t.exposeInt('failureCount', {
+      description: 'Number of ids that no contact of the project has.',
+    }),
+    errors: t.expose('errors', { type: [BulkError], description: 'Contacts that failed, the first 100.' }),
   }),
 })
 
 const BulkJob = builder.objectRef<ContactJob>('BulkJob').implement({
-  description: 'A change of many contacts.',
+  description: 'A bulk change: many contacts are subscribed, unsubscribed or deleted.',
   interfaces: [Job],
   fields: (t) => ({
-    result: t.field({ type: BulkResultRef, resolve: ({ result }) => readBulkResult(result) }),
+    result: t.field({
+      type: BulkResultRef,
+      description: 'Outcome so far; all counts are 0 before the job begins.',
+      resolve: ({ result }) => readBulkResult(result),
+    }),
   }),
 })
 
 builder.mutationField('importContacts', (t) =>
   t.field({
     description:
-      'Imports contacts from a CSV file in the background. The first row names the columns: email, perhaps subscribed, all others become data.',
+      'Imports contacts from a CSV file in the background. The first row names the columns: email is required, subscribed is optional, all others become data.',
     type: QueuedJob,
     access: 'secretKey',
     rest: post('/contacts/import', 'Contacts', {
@@ -102,9 +157,7 @@ builder.mutationField('importContacts', (t) =>
       shortErrorFor: 'anyField',
       upload: { field: 'file', maxBytes: MAX_IMPORT_BYTES },
     }),
-    args: {
-      input: t.arg({ type: inputFromZod('ImportContactsInput', importContactsInput), required: true }),
-    },
+    args: { input: t.arg(inputArgument('ImportContactsInput', importContactsInput)) },
     resolve: async (_root, { input }, ctx) => ({
       jobId: await startImport(ctx, input),
       message: 'The file is being imported.',
@@ -112,7 +165,7 @@ builder.mutationField('importContacts', (t) =>
   }),
 )
 
-const BulkContactsInput = inputFromZod('BulkContactsInput', bulkContactsInput)
+const bulkInput = inputArgument('BulkContactsInput', bulkContactsInput)
 
 const bulkField = (name: string, path: string, type: BulkType, description: string): void =>
   builder.mutationField(name, (t) =>
@@ -121,7 +174,7 @@ const bulkField = (name: string, path: string, type: BulkType, description: stri
       type: QueuedJob,
       access: 'secretKey',
       rest: post(path, 'Contacts', { status: 202, shortErrorFor: 'anyField' }),
-      args: { input: t.arg({ type: BulkContactsInput, required: true }) },
+      args: { input: t.arg(bulkInput) },
       resolve: async (_root, { input }, ctx) => ({
         jobId: await startBulk(ctx, type, input),
         message: 'The contacts are being changed.',
@@ -145,14 +198,17 @@ bulkField(
   'bulkDeleteContacts',
   '/contacts/bulk-delete',
   'DELETE',
-  'Deletes many contacts in the background, each with all that is about it.',
+  'Deletes many contacts in the background, each with its mail, events and memberships.',
 )
 
-const jobId = { required: true, description: 'As the request that queued the job was answered.' } as const
+const jobId = {
+  required: true,
+  description: 'Id of the job, as the request that queued it returned it.',
+} as const
 
 builder.queryField('importJob', (t) =>
   t.field({
-    description: 'How far an import is.',
+    description: 'One import, with its progress and its outcome so far.',
     type: ImportJob,
     access: 'secretKey',
     rest: get('/contacts/import/:jobId', 'Contacts'),
@@ -163,7 +219,7 @@ builder.queryField('importJob', (t) =>
 
 builder.queryField('bulkJob', (t) =>
   t.field({
-    description: 'How far a bulk change is.',
+    description: 'One bulk change, with its progress and its outcome so far.',
     type: BulkJob,
     access: 'secretKey',
     rest: get('/contacts/bulk/:jobId', 'Contacts'),
@@ -172,7 +228,7 @@ builder.queryField('bulkJob', (t) =>
   }),
 )
 
-const followed = 'The job as it is now, then at every change, until it has ended.'
+const followed = 'The job as it is at the moment, then after every change, until it has ended.'
 
 builder.subscriptionField('importProgress', (t) =>
   t.field({

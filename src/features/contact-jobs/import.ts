@@ -28,8 +28,10 @@ import { advance, JobRefused, type JobRunner } from './work-on-jobs.ts'
 export const MAX_IMPORT_BYTES = 5 * 1024 * 1024
 
 export const importContactsInput = z
-  .object({ file: file.describe('CSV with a header row, at most 5 MB.') })
-  .meta({ description: 'A CSV file of contacts.' })
+  .object({
+    file: file.describe('CSV file with a header row, at most 5 MB; UTF-8, with comma, semicolon or tab.'),
+  })
+  .meta({ description: 'The CSV file of contacts to import.' })
 
 /**
  * Takes a CSV file for import in the background. What is wrong with the file as a whole is told at once, what

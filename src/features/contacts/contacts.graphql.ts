@@ -1,6 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
+import { createdAt, idOf, requiredId, updatedAt } from '../../graphql/common-fields.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
-import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { create, get, patch, post, remove } from '../../graphql/rest-route.ts'
 import { listContacts } from './contact-list.ts'
 import {
@@ -16,43 +17,52 @@ import {
   updateContactInput,
 } from './contacts.ts'
 
+const EMAIL = { description: 'Address, trimmed and in lower case; unique in the project.' }
+const SUBSCRIBED = {
+  description: 'Whether mail of the types MARKETING and HEADLESS may be sent to the contact.',
+}
+const DATA = {
+  type: 'JSONObject',
+  description: 'Custom fields by name, at most 64 KB as JSON; also the variables of templates.',
+} as const
+
 export const Contact = builder.prismaObject('Contact', {
   description: 'A person whom mail is sent to.',
   fields: (t) => ({
-    id: t.exposeID('id'),
-    email: t.exposeString('email', { description: 'Trimmed and in lower case; unique in the project.' }),
-    subscribed: t.exposeBoolean('subscribed', { description: 'Whether marketing mail may be sent.' }),
-    data: t.field({
-      type: 'JSONObject',
-      description: 'Custom fields; also the variables of templates.',
-      resolve: ({ data }) => data,
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    id: t.exposeID('id', idOf('contact')),
+    email: t.exposeString('email', EMAIL),
+    subscribed: t.exposeBoolean('subscribed', SUBSCRIBED),
+    data: t.field({ ...DATA, resolve: ({ data }) => data }),
+    createdAt: t.expose('createdAt', createdAt),
+    updatedAt: t.expose('updatedAt', updatedAt),
   }),
 })
 
 const UpsertMeta = builder.objectRef<{ isNew: boolean }>('UpsertMeta').implement({
-  description: 'What was done.',
+  description: 'What an upsert did.',
   fields: (t) => ({
-    isNew: t.exposeBoolean('isNew', { description: 'The contact was made.' }),
+    isNew: t.exposeBoolean('isNew', { description: 'Whether the contact was created.' }),
     isUpdate: t.boolean({
-      description: 'There was a contact with this address; the input was merged into it.',
+      description: 'Whether the address was that of an existing contact, into which the input was merged.',
       resolve: ({ isNew }) => !isNew,
     }),
   }),
 })
 
 const UpsertedContact = builder.objectRef<Upserted>('UpsertedContact').implement({
-  description: 'A contact that was made or updated.',
+  description: 'A contact that was created or updated.',
   fields: (t) => ({
-    id: t.exposeID('id'),
-    email: t.exposeString('email'),
-    subscribed: t.exposeBoolean('subscribed'),
-    data: t.field({ type: 'JSONObject', resolve: ({ data }) => data }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
-    _meta: t.field({ type: UpsertMeta, resolve: ({ outcome }) => ({ isNew: outcome === 'created' }) }),
+    id: t.exposeID('id', idOf('contact')),
+    email: t.exposeString('email', EMAIL),
+    subscribed: t.exposeBoolean('subscribed', SUBSCRIBED),
+    data: t.field({ ...DATA, resolve: ({ data }) => data }),
+    createdAt: t.expose('createdAt', createdAt),
+    updatedAt: t.expose('updatedAt', updatedAt),
+    _meta: t.field({
+      type: UpsertMeta,
+      description: 'Whether the contact was created or updated.',
+      resolve: ({ outcome }) => ({ isNew: outcome === 'created' }),
+    }),
   }),
 })
 
@@ -73,11 +83,19 @@ builder.queryField('contacts', (t) =>
     rest: get('/contacts', 'Contacts', { graphqlOnly: ['filter'], errors: ['BAD_REQUEST'] }),
     args: {
       ...cursorArguments,
-      search: t.arg.string({ description: 'A part of the address, in any case.' }),
-      subscribed: t.arg.boolean({ description: 'Without it contacts of both states.' }),
-      filter: t.arg({ type: 'JSONObject', description: 'A filter tree, as a segment has it.' }),
-      sort: t.arg.string({ description: 'email or createdAt; anything else is taken as createdAt.' }),
-      dir: t.arg.string({ description: 'asc or desc; anything else is taken as desc.' }),
+      search: t.arg.string({ description: 'Part of the address, in any case.' }),
+      subscribed: t.arg.boolean({ description: 'State of the contacts to return; without it both.' }),
+      filter: t.arg({
+        type: 'JSONObject',
+        description:
+          'Filter tree, as the condition of a segment; only contacts for which it is true are returned.',
+      }),
+      sort: t.arg.string({
+        description: 'Field to sort by: email or createdAt; anything else is taken as createdAt.',
+      }),
+      dir: t.arg.string({
+        description: 'Direction of the order: asc or desc; anything else is taken as desc.',
+      }),
     },
     resolve: (_root, request, ctx) => listContacts(ctx, request),
   }),
@@ -89,34 +107,39 @@ builder.queryField('contact', (t) =>
     type: Contact,
     access: 'secretKey',
     rest: get('/contacts/:id', 'Contacts', { graphqlOnly: ['email'], errors: ['CONTACT_NOT_FOUND'] }),
-    args: { id: t.arg.id(), email: t.arg.string() },
+    args: {
+      id: t.arg.id({
+        description: 'Id of the contact, a UUID; in GraphQL either it or the address must be given.',
+      }),
+      email: t.arg.string({ description: 'Address of the contact, in any case; instead of the id.' }),
+    },
     resolve: (_root, key, ctx) => findContact(ctx, key),
   }),
 )
 
 builder.mutationField('createContact', (t) =>
   t.field({
-    description: 'Makes a contact, or merges into the one that has the address.',
+    description: 'Creates a contact, or merges the input into the existing one with the address.',
     type: UpsertedContact,
     access: 'secretKey',
     rest: create('/contacts', 'Contacts', {
       shortErrorFor: ['email'],
       otherStatus: { status: 200, applies: isUpdate },
     }),
-    args: { input: t.arg({ type: inputFromZod('CreateContactInput', createContactInput), required: true }) },
+    args: { input: t.arg(inputArgument('CreateContactInput', createContactInput)) },
     resolve: (_root, { input }, ctx) => createContact(ctx, input),
   }),
 )
 
 builder.mutationField('updateContact', (t) =>
   t.field({
-    description: 'Changes a contact.',
+    description: 'Changes the given fields of a contact.',
     type: Contact,
     access: 'secretKey',
     rest: patch('/contacts/:id', 'Contacts', { errors: ['CONTACT_NOT_FOUND', 'CONFLICT'] }),
     args: {
-      id: t.arg.id({ required: true }),
-      input: t.arg({ type: inputFromZod('UpdateContactInput', updateContactInput), required: true }),
+      id: t.arg.id(requiredId('contact')),
+      input: t.arg(inputArgument('UpdateContactInput', updateContactInput)),
     },
     resolve: (_root, { id, input }, ctx) => updateContact(ctx, id, input),
   }),
@@ -129,7 +152,7 @@ builder.mutationField('deleteContact', (t) =>
     type: 'Boolean',
     access: 'secretKey',
     rest: remove('/contacts/:id', 'Contacts', { errors: ['CONTACT_NOT_FOUND'] }),
-    args: { id: t.arg.id({ required: true }) },
+    args: { id: t.arg.id(requiredId('contact')) },
     resolve: async (_root, { id }, ctx) => {
       await deleteContact(ctx, id)
       return true
@@ -138,8 +161,13 @@ builder.mutationField('deleteContact', (t) =>
 )
 
 const ContactLookup = builder.objectRef<Lookup>('ContactLookup').implement({
-  description: 'Which of the addresses asked for belong to contacts; each once, in lower case.',
-  fields: (t) => ({ found: t.exposeStringList('found'), notFound: t.exposeStringList('notFound') }),
+  description: 'Addresses of a lookup by whether they belong to contacts; each once, in lower case.',
+  fields: (t) => ({
+    found: t.exposeStringList('found', { description: 'Addresses that contacts of the project have.' }),
+    notFound: t.exposeStringList('notFound', {
+      description: 'Addresses that no contact of the project has.',
+    }),
+  }),
 })
 
 builder.queryField('lookupContacts', (t) =>
@@ -148,9 +176,7 @@ builder.queryField('lookupContacts', (t) =>
     type: ContactLookup,
     access: 'secretKey',
     rest: post('/contacts/lookup', 'Contacts', { shortErrorFor: 'anyField' }),
-    args: {
-      input: t.arg({ type: inputFromZod('LookupContactsInput', lookupContactsInput), required: true }),
-    },
+    args: { input: t.arg(inputArgument('LookupContactsInput', lookupContactsInput)) },
     resolve: (_root, { input }, ctx) => lookupContacts(ctx, input),
   }),
 )

@@ -25,29 +25,34 @@ import { dataTooLarge, recordFieldNames } from './field-names.ts'
 import type { UpsertOutcome } from './upsert-contact.sql.ts'
 
 const dataField = optional(contactData).describe(
-  'Merged into what the contact has: null deletes a key, "" is ignored, everything else is stored. Reserved keys are dropped.',
+  'Custom fields, merged into those that the contact has: null deletes a key, "" is ignored, everything else is stored. Reserved keys are dropped. At most 64 KB together.',
 )
 
 export const createContactInput = z
   .object({
-    email: email.describe('The address; a contact of the project that has it is updated.'),
+    email: email.describe('Address of the contact; an existing contact with it is updated.'),
     subscribed: optional(z.boolean()).describe(
-      'New contacts are subscribed unless this is false; known ones keep their state unless it is given.',
+      'Whether marketing mail may be sent. New contacts are subscribed unless this is false; existing ones keep their state unless it is given.',
     ),
     data: dataField,
   })
   .meta({
-    description: 'A person whom mail is sent to.',
+    description: 'The contact to create, or to update when its address is that of an existing one.',
     examples: [{ email: 'ada@example.org', subscribed: true, data: { name: 'Ada', plan: 'pro' } }],
   })
 
 export const updateContactInput = z
   .object({
-    email: optional(email).describe('A new address; no other contact of the project may have it.'),
-    subscribed: optional(z.boolean()),
+    email: optional(email).describe('New address; no other contact of the project may have it.'),
+    subscribed: optional(z.boolean()).describe(
+      'Whether marketing mail may be sent; a change is recorded as an event of the contact.',
+    ),
     data: dataField,
   })
-  .meta({ description: 'What changes of a contact.', examples: [{ data: { plan: 'team', trial: null } }] })
+  .meta({
+    description: 'The fields of a contact to change; what is left out stays as it is.',
+    examples: [{ data: { plan: 'team', trial: null } }],
+  })
 
 /** Addresses of one lookup. */
 const MAX_LOOKUP = 500
@@ -59,10 +64,10 @@ export const lookupContactsInput = z
       .array(z.string().max(MAX_LOOKUP_EMAIL))
       .min(1)
       .max(MAX_LOOKUP)
-      .describe(`1 to ${MAX_LOOKUP} addresses.`),
+      .describe(`Addresses to look up, 1 to ${MAX_LOOKUP}, in any case.`),
   })
   .meta({
-    description: 'Which addresses are known.',
+    description: 'The addresses to look up.',
     examples: [{ emails: ['ada@example.org', 'grace@example.org'] }],
   })
 

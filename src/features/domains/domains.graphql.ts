@@ -1,41 +1,68 @@
 import type { DomainStatus as DomainStatusValue } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
-import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { createdAt, idOf, projectId, requiredId, timeWhen, updatedAt } from '../../graphql/common-fields.ts'
+import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { create, get, remove } from '../../graphql/rest-route.ts'
 import { readRecords, type StoredRecord } from './dns-records.rules.ts'
 import { addDomain, addDomainInput, deleteDomain, listDomains } from './domains.ts'
 
 const DomainStatus = builder.enumType('DomainStatus', {
-  values: { PENDING: {}, VERIFIED: {}, FAILED: {} } satisfies Record<DomainStatusValue, object>,
+  description: 'State of the verification of a sender domain.',
+  values: {
+    PENDING: { description: 'A domain whose DNS records are not confirmed; mail from it is refused.' },
+    VERIFIED: { description: 'A domain that mail may be sent from.' },
+    FAILED: { description: 'A domain whose verification failed; mail from it is refused.' },
+  } satisfies Record<DomainStatusValue, object>,
 })
 
 const DnsRecordType = builder.objectRef<StoredRecord>('DnsRecord').implement({
   description: 'A record to publish in the DNS of a domain.',
   fields: (t) => ({
-    type: t.exposeString('type', { description: 'TXT, CNAME or MX.' }),
-    name: t.exposeString('name'),
-    value: t.exposeString('value'),
-    priority: t.exposeInt('priority', { nullable: true, description: 'Of MX records.' }),
-    purpose: t.exposeString('purpose', {
-      description: 'DKIM, SPF, DMARC, RETURN_PATH, TRACKING or INBOUND.',
+    type: t.exposeString('type', { description: 'Type of the DNS record: TXT, CNAME or MX.' }),
+    name: t.exposeString('name', {
+      description: 'Full name of the record, such as mailwright._domainkey.mail.example.com.',
     }),
-    required: t.exposeBoolean('required'),
-    status: t.exposeString('status', { description: 'PENDING, VERIFIED or FAILED.' }),
+    value: t.exposeString('value', {
+      description: 'Content of the record, exactly as it is to be published.',
+    }),
+    priority: t.exposeInt('priority', {
+      nullable: true,
+      description: 'Preference of an MX record; null for other types.',
+    }),
+    purpose: t.exposeString('purpose', {
+      description: 'What the record is for: DKIM, SPF, DMARC, RETURN_PATH, TRACKING or INBOUND.',
+    }),
+    required: t.exposeBoolean('required', {
+      description: 'Whether the domain needs the record to be verified; others are recommended.',
+    }),
+    status: t.exposeString('status', {
+      description: 'State of the record as of the last check: PENDING, VERIFIED or FAILED.',
+    }),
   }),
 })
 
 const Domain = builder.prismaObject('Domain', {
+  description: 'A domain that mail of the project may come from once it is verified.',
   fields: (t) => ({
-    id: t.exposeID('id'),
-    projectId: t.exposeID('projectId'),
-    domain: t.exposeString('domain'),
-    status: t.expose('status', { type: DomainStatus }),
-    verified: t.boolean({ resolve: ({ status }) => status === 'VERIFIED' }),
-    records: t.field({ type: [DnsRecordType], resolve: ({ records }) => readRecords(records) }),
-    lastCheckedAt: t.expose('lastCheckedAt', { type: 'DateTime', nullable: true }),
-    verifiedAt: t.expose('verifiedAt', { type: 'DateTime', nullable: true }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    id: t.exposeID('id', idOf('domain')),
+    projectId: t.exposeID('projectId', projectId),
+    domain: t.exposeString('domain', {
+      description: 'Domain name in lower case; international names in their ASCII form (xn--…).',
+    }),
+    status: t.expose('status', { type: DomainStatus, description: 'State of the verification.' }),
+    verified: t.boolean({
+      description: 'Whether mail may be sent from the domain: its status is VERIFIED.',
+      resolve: ({ status }) => status === 'VERIFIED',
+    }),
+    records: t.field({
+      type: [DnsRecordType],
+      description: 'DNS records to publish, each with its state.',
+      resolve: ({ records }) => readRecords(records),
+    }),
+    lastCheckedAt: t.expose('lastCheckedAt', timeWhen('the DNS records were last looked up')),
+    verifiedAt: t.expose('verifiedAt', timeWhen('the domain was verified')),
+    createdAt: t.expose('createdAt', createdAt),
+    updatedAt: t.expose('updatedAt', updatedAt),
   }),
 })
 
@@ -45,7 +72,12 @@ builder.queryField('domains', (t) =>
     type: [Domain],
     access: 'secretKey',
     rest: get('/domains/project/:projectId', 'Domains'),
-    args: { projectId: t.arg.id({ required: true }) },
+    args: {
+      projectId: t.arg.id({
+        required: true,
+        description: 'Id of the project that the key belongs to, a UUID; any other is 404.',
+      }),
+    },
     resolve: (_root, { projectId }, ctx) => listDomains(ctx, projectId),
   }),
 )
@@ -56,7 +88,7 @@ builder.mutationField('addDomain', (t) =>
     type: Domain,
     access: 'secretKey',
     rest: create('/domains', 'Domains', { errors: ['CONFLICT'] }),
-    args: { input: t.arg({ type: inputFromZod('AddDomainInput', addDomainInput), required: true }) },
+    args: { input: t.arg(inputArgument('AddDomainInput', addDomainInput)) },
     resolve: (_root, { input }, ctx) => addDomain(ctx, input),
   }),
 )
@@ -64,11 +96,11 @@ builder.mutationField('addDomain', (t) =>
 builder.mutationField('deleteDomain', (t) =>
   t.field({
     description:
-      'Removes a sender domain; mail from it is refused from then on, and what still waits is given up.',
+      'Removes a sender domain; mail from it is refused from then on, and mail that still waits is given up.',
     type: 'Boolean',
     access: 'secretKey',
     rest: remove('/domains/:id', 'Domains', { errors: ['DOMAIN_NOT_FOUND'] }),
-    args: { id: t.arg.id({ required: true }) },
+    args: { id: t.arg.id(requiredId('domain')) },
     resolve: async (_root, { id }, ctx) => {
       await deleteDomain(ctx, id)
       return true

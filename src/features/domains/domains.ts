@@ -18,9 +18,9 @@ export const addDomainInput = z
       .string()
       .transform((value) => value.trim().toLowerCase())
       .refine(isDomain, { error: 'must be a domain name', params: { code: 'invalid_string' } })
-      .describe('A domain or subdomain that mail is to come from. Each subdomain is added itself.'),
+      .describe('Domain or subdomain to send mail from, in any case. Each subdomain is added by itself.'),
   })
-  .meta({ description: 'A sender domain.', examples: [{ domain: 'mail.example.com' }] })
+  .meta({ description: 'The sender domain to add.', examples: [{ domain: 'mail.example.com' }] })
 
 const SELECTOR = 'mailwright'
 const UNIQUE_VIOLATION = new Set(['23505', 'P2002'])

@@ -1,6 +1,15 @@
 import type { EmailSource as SourceValue, EmailStatus as StatusValue } from '../../generated/prisma/enums.ts'
 import { batched } from '../../graphql/batched.ts'
 import { builder } from '../../graphql/builder.ts'
+import {
+  createdAt,
+  idOf,
+  idOfOther,
+  projectId,
+  requiredId,
+  timeWhen,
+  updatedAt,
+} from '../../graphql/common-fields.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { MessageType } from '../../graphql/enums.ts'
 import { relatedPages } from '../../graphql/related-pages.ts'
@@ -8,30 +17,35 @@ import { Contact } from '../contacts/contacts.graphql.ts'
 import { areUnderWay, countContactEmails, getEmail, pagesOfContactEmails, readBodies } from './emails.ts'
 
 const EmailStatus = builder.enumType('EmailStatus', {
-  description: 'Where a message is on its way.',
+  description:
+    'State of a message between its acceptance and its end. A late lower state never replaces a higher one.',
   values: {
-    PENDING: { description: 'Waits to be handed over, for the first time or again.' },
-    SENDING: { description: 'Is being handed over.' },
-    SENT: { description: 'The provider has taken it.' },
-    DELIVERED: {},
-    OPENED: {},
-    CLICKED: {},
-    BOUNCED: {},
-    COMPLAINED: {},
-    FAILED: { description: 'Given up; `error` says why.' },
-    SUPPRESSED: { description: 'Not handed over, because the contact must not get it.' },
-    CANCELLED: {},
-    RECEIVED: { description: 'Inbound.' },
+    PENDING: { description: 'A message that waits to be handed over, for the first time or again.' },
+    SENDING: { description: 'A message that is being handed over to the mail provider.' },
+    SENT: { description: 'A message that the mail provider has taken.' },
+    DELIVERED: { description: 'A message that the server of the recipient has accepted.' },
+    OPENED: { description: 'A message that was opened.' },
+    CLICKED: { description: 'A message of which a link was followed.' },
+    BOUNCED: { description: 'A message that came back, because the address cannot be delivered to.' },
+    COMPLAINED: { description: 'A message that the recipient has reported as spam.' },
+    FAILED: { description: 'A message that was given up; `error` says why.' },
+    SUPPRESSED: {
+      description:
+        'A message that was not handed over, because the contact has unsubscribed or the address must not be written to.',
+    },
+    CANCELLED: { description: 'A message that was stopped before it was handed over.' },
+    RECEIVED: { description: 'An inbound message, from the contact.' },
   } satisfies Record<StatusValue, object>,
 })
 
 const EmailSource = builder.enumType('EmailSource', {
+  description: 'Origin of a message.',
   values: {
-    TRANSACTIONAL: {},
-    CAMPAIGN: {},
-    WORKFLOW: {},
-    TEST: {},
-    INBOUND: {},
+    TRANSACTIONAL: { description: 'A request to send: sendEmail or POST /v1/send.' },
+    CAMPAIGN: { description: 'A campaign, to its whole audience.' },
+    WORKFLOW: { description: 'A step of a workflow.' },
+    TEST: { description: 'A test of a campaign, to one address.' },
+    INBOUND: { description: 'Mail that the project has received.' },
   } satisfies Record<SourceValue, object>,
 })
 
@@ -44,54 +58,91 @@ const bodyOf = batched((ctx, ids) => {
 const Email = builder.prismaObject('Email', {
   description: 'One message to one contact.',
   fields: (t) => ({
-    id: t.exposeID('id'),
-    projectId: t.exposeID('projectId'),
-    contactId: t.exposeID('contactId'),
-    toEmail: t.exposeString('toEmail'),
-    toName: t.exposeString('toName', { nullable: true }),
-    from: t.exposeString('from'),
-    fromName: t.exposeString('fromName', { nullable: true }),
-    replyTo: t.exposeString('replyTo', { nullable: true }),
-    subject: t.exposeString('subject'),
+    id: t.exposeID('id', idOf('email')),
+    projectId: t.exposeID('projectId', projectId),
+    contactId: t.exposeID('contactId', idOfOther('the contact that the message is for or from')),
+    toEmail: t.exposeString('toEmail', {
+      description: 'Address of the recipient at the time of sending, in lower case.',
+    }),
+    toName: t.exposeString('toName', {
+      nullable: true,
+      description: 'Display name of the recipient; null when the request gave none.',
+    }),
+    from: t.exposeString('from', { description: 'Address of the sender, in lower case.' }),
+    fromName: t.exposeString('fromName', {
+      nullable: true,
+      description: 'Display name of the sender; null when there is none.',
+    }),
+    replyTo: t.exposeString('replyTo', {
+      nullable: true,
+      description: 'Address for replies; null when they go to the sender.',
+    }),
+    subject: t.exposeString('subject', { description: 'Subject as rendered for this recipient.' }),
     body: t.string({
       nullable: true,
       description:
-        'The rendered HTML; null once its retention has ended. Of several messages together at most 16 MB.',
+        'HTML as rendered for this recipient; null once its retention has ended, 90 days by default. The bodies of several messages in one answer may have at most 16 MB together.',
       resolve: ({ id }, _args, ctx) => bodyOf(ctx, id),
     }),
-    type: t.expose('type', { type: MessageType }),
-    sourceType: t.expose('sourceType', { type: EmailSource }),
+    type: t.expose('type', { type: MessageType, description: 'Kind of the message.' }),
+    sourceType: t.expose('sourceType', { type: EmailSource, description: 'Origin of the message.' }),
     status: t.field({
       type: EmailStatus,
+      description: 'State of the message at this moment.',
       resolve: async ({ id, status }, _args, ctx) =>
         status === 'PENDING' && (await isUnderWay(ctx, id)) ? 'SENDING' : status,
     }),
-    templateId: t.exposeID('templateId', { nullable: true }),
-    campaignId: t.exposeID('campaignId', { nullable: true }),
-    workflowExecutionId: t.exposeID('workflowExecutionId', { nullable: true }),
-    messageId: t.exposeString('messageId'),
-    providerMessageId: t.exposeString('providerMessageId', { nullable: true }),
-    attempts: t.exposeInt('attempts'),
-    error: t.exposeString('error', { nullable: true }),
-    sentAt: t.expose('sentAt', { type: 'DateTime', nullable: true }),
-    deliveredAt: t.expose('deliveredAt', { type: 'DateTime', nullable: true }),
-    openedAt: t.expose('openedAt', { type: 'DateTime', nullable: true }),
-    clickedAt: t.expose('clickedAt', { type: 'DateTime', nullable: true }),
-    bouncedAt: t.expose('bouncedAt', { type: 'DateTime', nullable: true }),
-    complainedAt: t.expose('complainedAt', { type: 'DateTime', nullable: true }),
-    opens: t.exposeInt('opens'),
-    clicks: t.exposeInt('clicks'),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    templateId: t.exposeID('templateId', {
+      nullable: true,
+      ...idOfOther('the template that the message was rendered from', 'without one'),
+    }),
+    campaignId: t.exposeID('campaignId', {
+      nullable: true,
+      ...idOfOther('the campaign that the message belongs to', 'without one'),
+    }),
+    workflowExecutionId: t.exposeID('workflowExecutionId', {
+      nullable: true,
+      ...idOfOther('the execution of a workflow that has sent the message', 'without one'),
+    }),
+    messageId: t.exposeString('messageId', {
+      description: 'Message-ID header (RFC 5322), the same at every attempt: `<id@domain of the sender>`.',
+    }),
+    providerMessageId: t.exposeString('providerMessageId', {
+      nullable: true,
+      description: 'Id that the mail provider has given the message; null before the hand-over.',
+    }),
+    attempts: t.exposeInt('attempts', {
+      description:
+        'Number of attempts to hand the message over, counted when each has ended. They are repeated for about 24 hours.',
+    }),
+    error: t.exposeString('error', {
+      nullable: true,
+      description:
+        'Sentence that says what went wrong at the last attempt, or of a SENT message that it may have arrived twice; null when all is well.',
+    }),
+    sentAt: t.expose('sentAt', timeWhen('the mail provider took the message')),
+    deliveredAt: t.expose('deliveredAt', timeWhen('the server of the recipient accepted the message')),
+    openedAt: t.expose('openedAt', timeWhen('the message was first opened')),
+    clickedAt: t.expose('clickedAt', timeWhen('a link of the message was first followed')),
+    bouncedAt: t.expose('bouncedAt', timeWhen('the message came back')),
+    complainedAt: t.expose('complainedAt', timeWhen('the recipient reported the message as spam')),
+    opens: t.exposeInt('opens', {
+      description: 'Number of times that the message was opened, as far as known.',
+    }),
+    clicks: t.exposeInt('clicks', {
+      description: 'Number of times that links of the message were followed.',
+    }),
+    createdAt: t.expose('createdAt', createdAt),
+    updatedAt: t.expose('updatedAt', updatedAt),
   }),
 })
 
 builder.queryField('email', (t) =>
   t.prismaField({
-    description: 'One message of the project, with where it is on its way.',
+    description: 'One message of the project, with its state.',
     type: Email,
     access: 'secretKey',
-    args: { id: t.arg.id({ required: true }) },
+    args: { id: t.arg.id(requiredId('email')) },
     resolve: (query, _root, { id }, ctx) => getEmail(ctx, id, query),
   }),
 )

@@ -1,5 +1,6 @@
 import { AudienceUsage } from '../../graphql/audience-usage.ts'
 import { builder } from '../../graphql/builder.ts'
+import { createdAt, idOf, idOfOther, requiredId } from '../../graphql/common-fields.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { relatedPages } from '../../graphql/related-pages.ts'
 import { get, remove } from '../../graphql/rest-route.ts'
@@ -17,12 +18,22 @@ import { countContactEvents, listContactEvents, listEvents, pagesOfContactEvents
 export const Event = builder.prismaObject('Event', {
   description: 'Something that a contact did, or that happened to a contact or to mail.',
   fields: (t) => ({
-    id: t.exposeID('id'),
-    name: t.exposeString('name'),
-    contactId: t.exposeID('contactId'),
-    emailId: t.exposeID('emailId', { nullable: true, description: 'The message that it is about.' }),
-    data: t.field({ type: 'JSON', resolve: ({ data }) => data }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    id: t.exposeID('id', idOf('event')),
+    name: t.exposeString('name', {
+      description:
+        'Name of the event, at most 255 characters; those of the service begin with email., contact. or segment.',
+    }),
+    contactId: t.exposeID('contactId', idOfOther('the contact that the event is about')),
+    emailId: t.exposeID('emailId', {
+      nullable: true,
+      ...idOfOther('the message that the event is about', 'when it is about none'),
+    }),
+    data: t.field({
+      type: 'JSON',
+      description: 'Data of the event, an object of at most 64 KB, with one-off values unwrapped.',
+      resolve: ({ data }) => data,
+    }),
+    createdAt: t.expose('createdAt', createdAt),
   }),
 })
 
@@ -36,7 +47,7 @@ const eventsOf = relatedPages({
 
 builder.objectField(Contact, 'events', (t) =>
   t.field({
-    description: 'What the contact did, the newest first.',
+    description: 'Events of the contact, the newest first.',
     type: EventPage,
     extensions: { relation: true },
     args: cursorArguments,
@@ -52,8 +63,12 @@ builder.queryField('events', (t) =>
     rest: get('/events', 'Events', { errors: ['BAD_REQUEST'] }),
     args: {
       ...cursorArguments,
-      eventName: t.arg.string({ description: 'Only events of this name.' }),
-      contactId: t.arg.id({ description: 'Only events of this contact.' }),
+      eventName: t.arg.string({
+        description: 'Name of the events to return; without it events of all names.',
+      }),
+      contactId: t.arg.id({
+        description: 'Id of the contact whose events to return, a UUID; without it events of all contacts.',
+      }),
     },
     resolve: (_root, request, ctx) => listEvents(ctx, request),
   }),
@@ -65,37 +80,40 @@ builder.queryField('contactEvents', (t) =>
     type: EventPage,
     access: 'secretKey',
     rest: get('/events/contact/:contactId', 'Events', { errors: ['BAD_REQUEST', 'CONTACT_NOT_FOUND'] }),
-    args: { contactId: t.arg.id({ required: true }), ...cursorArguments },
+    args: { contactId: t.arg.id(requiredId('contact')), ...cursorArguments },
     resolve: (_root, { contactId, ...request }, ctx) => listContactEvents(ctx, contactId, request),
   }),
 )
 
+const UNIQUE_CONTACTS = {
+  description:
+    'Number of contacts that the event happened to: exact for few events or few contacts, an estimate for many.',
+}
+
 const EventStatisticsRef = builder.objectRef<EventStatistics>('EventStatistics').implement({
-  description: 'How often an event happened.',
+  description: 'Counts of one event in the range of days that was asked for.',
   fields: (t) => ({
-    name: t.exposeString('name'),
-    count: t.exposeInt('count'),
-    uniqueContacts: t.exposeInt('uniqueContacts', {
-      description:
-        'How many contacts it happened to: exact for few events or few contacts, an estimate for many.',
-    }),
+    name: t.exposeString('name', { description: 'Name of the event.' }),
+    count: t.exposeInt('count', { description: 'Number of times that the event happened in the range.' }),
+    uniqueContacts: t.exposeInt('uniqueContacts', UNIQUE_CONTACTS),
   }),
 })
 
 builder.queryField('eventStats', (t) =>
   t.field({
     description:
-      'How often which events happened in a range of days: the 1,000 most frequent, of a project with more than 3,000 names among those that have happened most.',
+      'Counts of the events in a range of days: the 1,000 most frequent, of a project with more than 3,000 names among those that have happened most.',
     type: [EventStatisticsRef],
     access: 'secretKey',
     rest: get('/events/stats', 'Events', { errors: ['BAD_REQUEST'] }),
     args: {
       startDate: t.arg.string({
-        description: 'A day (2026-03-04, UTC) or an instant; 30 days before the end by default.',
+        description:
+          'Begin of the range: a day (2026-03-04, UTC) or an instant; 30 days before the end by default.',
       }),
       endDate: t.arg.string({
         description:
-          'A day, which is included, or an instant; now by default. Of more than 90 days the last 90 count.',
+          'End of the range: a day, which is included, or an instant; the present by default. Of more than 90 days the last 90 count.',
       }),
     },
     resolve: (_root, range, ctx) => eventStatistics(ctx, range),
@@ -103,8 +121,13 @@ builder.queryField('eventStats', (t) =>
 )
 
 const EventNames = builder.objectRef<string[]>('EventNames').implement({
-  description: 'The names of events.',
-  fields: (t) => ({ eventNames: t.stringList({ resolve: (names) => names }) }),
+  description: 'The names that events of the project have.',
+  fields: (t) => ({
+    eventNames: t.stringList({
+      description: 'Names in alphabetical order, the first 100,000; those of the service included.',
+      resolve: (names) => names,
+    }),
+  }),
 })
 
 builder.queryField('eventNames', (t) =>
@@ -118,25 +141,23 @@ builder.queryField('eventNames', (t) =>
 )
 
 const EventUsageRef = builder.objectRef<EventUsage>('EventUsage').implement({
-  description: 'Where an event is used.',
+  description: 'Everything that refers to an event, and how often it happened.',
   interfaces: [AudienceUsage],
   fields: (t) => ({
-    totalCount: t.exposeInt('totalCount'),
-    uniqueContacts: t.exposeInt('uniqueContacts', {
-      description:
-        'How many contacts it happened to: exact for few events or few contacts, an estimate for many.',
-    }),
+    totalCount: t.exposeInt('totalCount', { description: 'Number of times that the event ever happened.' }),
+    uniqueContacts: t.exposeInt('uniqueContacts', UNIQUE_CONTACTS),
     canDelete: t.exposeBoolean('canDelete', {
-      description: 'Nothing uses it, and the service does not write it itself.',
+      description:
+        'Whether the event can be deleted: nothing refers to it, and it is not one of the service.',
     }),
   }),
 })
 
-const eventName = { required: true, description: 'The name of the event.' } as const
+const eventName = { required: true, description: 'Name of the event, at most 255 characters.' } as const
 
 builder.queryField('eventUsage', (t) =>
   t.field({
-    description: 'Which segments, campaigns and workflows refer to an event, and how often it happened.',
+    description: 'The segments, campaigns and workflows that refer to an event, and how often it happened.',
     type: EventUsageRef,
     access: 'secretKey',
     rest: get('/events/:eventName/usage', 'Events', { errors: ['BAD_REQUEST'] }),
@@ -146,11 +167,11 @@ builder.queryField('eventUsage', (t) =>
 )
 
 const DeletedEvents = builder.objectRef<{ deletedCount: number }>('DeletedEvents').implement({
-  description: 'What came of the deletion of events.',
+  description: 'Outcome of the deletion of events.',
   fields: (t) => ({
     deletedCount: t.exposeInt('deletedCount', {
       description:
-        'How many there were. What takes longer than some seconds is deleted in the background and no longer counted.',
+        'Number of events that were deleted. What takes longer than some seconds is deleted in the background and no longer counted.',
     }),
   }),
 })

@@ -14,10 +14,16 @@ const needed = (message: string, field: string) => ({
 export const trackContactEventInput = z
   .object({
     ...trackInput.shape,
-    email: optional(trackInput.shape.email).describe('The contact; it is made when it is new.'),
-    event: optional(eventName),
-    contactId: optional(z.string().max(64)).describe('Instead of `email`: the id of a contact.'),
-    name: optional(eventName).describe('The same as `event`.'),
+    email: optional(trackInput.shape.email).describe(
+      'Address of the contact; one that is new is created. Either it or `contactId` must be given.',
+    ),
+    event: optional(eventName).describe(
+      'Name of the event, 1 to 255 characters. Either it or `name` must be given.',
+    ),
+    contactId: optional(z.string().max(64)).describe(
+      'Id of an existing contact, a UUID; instead of `email`.',
+    ),
+    name: optional(eventName).describe('Another name of the field `event`, which wins when both are given.'),
   })
   .refine(({ email, contactId }) => email !== undefined || contactId !== undefined, {
     ...needed('is required, or contactId', 'email'),
@@ -26,7 +32,7 @@ export const trackContactEventInput = z
     ...needed('is required, or name', 'event'),
   })
   .meta({
-    description: 'Something that a contact did.',
+    description: 'The event to record, and the contact by its address or its id.',
     examples: [
       { name: 'signed_up', contactId: '0197a3c2-5e00-7000-8000-4d61696c7772', data: { plan: 'pro' } },
     ],

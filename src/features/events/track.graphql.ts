@@ -1,33 +1,34 @@
 import { builder } from '../../graphql/builder.ts'
-import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { idempotencyArguments } from '../../graphql/common-fields.ts'
+import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { post } from '../../graphql/rest-route.ts'
 import { type TrackResult, trackEvent, trackInput } from './track.ts'
 import { trackContactEvent, trackContactEventInput } from './track-contact-event.ts'
 
-const TrackEventInput = inputFromZod('TrackEventInput', trackInput)
-
 const TrackEventResult = builder.objectRef<TrackResult>('TrackEventResult').implement({
-  description: 'What a tracked event was recorded as.',
+  description: 'Outcome of tracking an event.',
   fields: (t) => ({
-    contact: t.exposeID('contact', { description: 'The id of the contact.' }),
-    event: t.exposeID('event', { description: 'The id of the event.' }),
-    timestamp: t.expose('timestamp', { type: 'DateTime', description: 'When the event was recorded.' }),
+    contact: t.exposeID('contact', {
+      description: 'Id of the contact that the event was recorded for, a UUID; it may be new.',
+    }),
+    event: t.exposeID('event', { description: 'Id of the recorded event, a UUID v7.' }),
+    timestamp: t.expose('timestamp', {
+      type: 'DateTime',
+      description: 'Time when the event was recorded, in UTC with milliseconds.',
+    }),
   }),
 })
 
 builder.mutationField('trackEvent', (t) =>
   t.field({
-    description: 'Records an event of a contact, which is made or merged in the same commit.',
+    description: 'Records an event of a contact, which is created or updated in the same commit.',
     type: TrackEventResult,
     access: 'publicKey',
     rest: post('/v1/track', 'Public API', { wrapped: true, rechecksKey: true }),
     idempotent: true,
     args: {
-      input: t.arg({ type: TrackEventInput, required: true }),
-      idempotencyKey: t.arg.string({
-        description: '1 to 255 printable ASCII characters that nobody can guess.',
-      }),
-      idempotencyReplay: t.arg.boolean({ description: 'Answer a repeat with the first answer.' }),
+      input: t.arg(inputArgument('TrackEventInput', trackInput)),
+      ...idempotencyArguments,
     },
     resolve: (_root, { input }, ctx) => trackEvent(ctx, input),
   }),
@@ -40,12 +41,7 @@ builder.mutationField('trackContactEvent', (t) =>
     type: TrackEventResult,
     access: 'secretKey',
     rest: post('/events/track', 'Events', { wrapped: true, errors: ['CONTACT_NOT_FOUND'] }),
-    args: {
-      input: t.arg({
-        type: inputFromZod('TrackContactEventInput', trackContactEventInput),
-        required: true,
-      }),
-    },
+    args: { input: t.arg(inputArgument('TrackContactEventInput', trackContactEventInput)) },
     resolve: (_root, { input }, ctx) => trackContactEvent(ctx, input),
   }),
 )

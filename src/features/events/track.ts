@@ -21,21 +21,23 @@ export const eventName = z
     error: 'is reserved: the service writes this event itself',
     params: { code: 'reserved_event' },
   })
-  .describe('The name of the event, at most 255 characters.')
+  .describe(
+    'Name of the event, 1 to 255 characters. Names that the service uses for its own events are refused.',
+  )
 
 export const trackInput = z
   .object({
-    email: email.describe('The contact; it is made when it is new.'),
+    email: email.describe('Address of the contact; one that is new is created.'),
     event: eventName,
     subscribed: optional(z.boolean()).describe(
-      'New contacts are subscribed unless this is false; known ones keep their state unless it is given.',
+      'Whether marketing mail may be sent. New contacts are subscribed unless this is false; existing ones keep their state unless it is given.',
     ),
     data: optional(contactData).describe(
-      'Stored on the contact and with the event. null deletes a key, "" is ignored, { value, persistent: false } goes to the event only.',
+      'Data stored on the contact and with the event, at most 64 KB. null deletes a key, "" is ignored, { value, persistent: false } goes to the event only.',
     ),
   })
   .meta({
-    description: 'Something that a contact did.',
+    description: 'The event to record, and the contact by its address.',
     examples: [{ email: 'ada@example.org', event: 'signed_up', data: { plan: 'pro' } }],
   })
 

@@ -1,5 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
-import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { requiredId } from '../../graphql/common-fields.ts'
+import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { Contact } from '../contacts/contacts.graphql.ts'
 import {
   type AudiencePreview,
@@ -10,28 +11,33 @@ import {
 } from './audience-preview.ts'
 
 const AudiencePreviewRef = builder.objectRef<AudiencePreview>('AudiencePreview').implement({
-  description: 'Whom something would be sent to.',
+  description: 'The contacts that something would be sent to, counted at this moment.',
   fields: (t) => ({
-    description: t.exposeString('description', { description: 'The condition in plain English.' }),
-    matching: t.exposeInt('matching', { description: 'Contacts of the audience.' }),
-    unsubscribed: t.exposeInt('unsubscribed', { description: 'Of these, not subscribed.' }),
-    suppressed: t.exposeInt('suppressed', {
-      description: 'Of these, with an address that must not be written to.',
+    description: t.exposeString('description', {
+      description: 'Condition of the audience in plain English.',
     }),
-    receiving: t.exposeInt('receiving', { description: 'Of these, would get mail of the given type.' }),
-    sample: t.expose('sample', { type: [Contact], description: 'The newest contacts, at most 10.' }),
+    matching: t.exposeInt('matching', { description: 'Number of contacts of the audience.' }),
+    unsubscribed: t.exposeInt('unsubscribed', { description: 'Number of them that are not subscribed.' }),
+    suppressed: t.exposeInt('suppressed', {
+      description: 'Number of them with a suppressed address: after a bounce or a complaint, or by hand.',
+    }),
+    receiving: t.exposeInt('receiving', {
+      description: 'Number of them that would receive mail of the given type.',
+    }),
+    sample: t.expose('sample', {
+      type: [Contact],
+      description: 'Newest contacts of the audience, at most 10.',
+    }),
   }),
 })
 
 builder.queryField('previewAudience', (t) =>
   t.field({
     description:
-      'How many contacts a condition, a segment or the whole project has, and how many would get mail.',
+      'Counts the contacts of a condition, a segment or the whole project, and those that would receive mail.',
     type: AudiencePreviewRef,
     access: 'secretKey',
-    args: {
-      input: t.arg({ type: inputFromZod('PreviewAudienceInput', previewAudienceInput), required: true }),
-    },
+    args: { input: t.arg(inputArgument('PreviewAudienceInput', previewAudienceInput)) },
     resolve: (_root, { input }, ctx) => previewAudience(ctx, input),
   }),
 )
@@ -39,12 +45,14 @@ builder.queryField('previewAudience', (t) =>
 const MembershipRef = builder.objectRef<Membership>('Membership').implement({
   description: 'Whether a contact is in a segment, and why.',
   fields: (t) => ({
-    isMember: t.exposeBoolean('isMember'),
+    isMember: t.exposeBoolean('isMember', {
+      description: 'Whether the contact is in the segment at this moment.',
+    }),
     explanation: t.field({
       type: 'JSON',
       nullable: true,
       description:
-        'The tree of the segment; each node has `matches`, each filter the value that decided as `actual`. Null for a STATIC segment.',
+        'Filter tree of the segment, in which each node has `matches`, and each filter the value that decided as `actual`; null for a STATIC segment.',
       resolve: ({ explanation }) => explanation,
     }),
   }),
@@ -52,10 +60,10 @@ const MembershipRef = builder.objectRef<Membership>('Membership').implement({
 
 builder.queryField('explainMembership', (t) =>
   t.field({
-    description: 'Why a contact is in a segment or not.',
+    description: 'Tells whether a contact is in a segment, and why.',
     type: MembershipRef,
     access: 'secretKey',
-    args: { contactId: t.arg.id({ required: true }), segmentId: t.arg.id({ required: true }) },
+    args: { contactId: t.arg.id(requiredId('contact')), segmentId: t.arg.id(requiredId('segment')) },
     resolve: (_root, args, ctx) => explainMembership(ctx, args),
   }),
 )

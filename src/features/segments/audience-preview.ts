@@ -19,10 +19,14 @@ import { getSegment, listSegments } from './find-segment.ts'
 
 export const previewAudienceInput = z
   .object({
-    condition: optional(jsonObject).describe('A filter tree.'),
-    segmentId: optional(z.string().max(64)).describe('Instead: a segment.'),
-    all: optional(z.boolean()).describe('Instead: true for all contacts.'),
-    type: optional(messageType).describe('What would be sent; MARKETING by default.'),
+    condition: optional(jsonObject).describe(
+      'Filter tree, as the condition of a segment. Either it, `segmentId` or `all` must be given.',
+    ),
+    segmentId: optional(z.string().max(64)).describe('Id of a segment, a UUID; instead of a condition.'),
+    all: optional(z.boolean()).describe(
+      'Whether all contacts of the project are meant; instead of a condition.',
+    ),
+    type: optional(messageType).describe('Kind of the message that would be sent; MARKETING by default.'),
   })
   .refine(
     ({ condition, segmentId, all }) => [condition, segmentId, all || undefined].filter(Boolean).length === 1,
@@ -32,7 +36,7 @@ export const previewAudienceInput = z
       params: { code: 'custom' },
     },
   )
-  .meta({ description: 'Whom something would be sent to.', examples: [{ all: true }] })
+  .meta({ description: 'The audience to preview, and what would be sent to it.', examples: [{ all: true }] })
 
 /** Contacts that are shown. */
 const SAMPLE = 10

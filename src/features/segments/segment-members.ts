@@ -15,22 +15,31 @@ import { contactsByEmail } from './segments.sql.ts'
 
 const MAX_EMAILS = 500
 
-const emails = z.array(email).min(1).max(MAX_EMAILS).describe(`1 to ${MAX_EMAILS} addresses.`)
+const emails = z
+  .array(email)
+  .min(1)
+  .max(MAX_EMAILS)
+  .describe(`Addresses of contacts, 1 to ${MAX_EMAILS}, in any case.`)
 
 export const addMembersInput = z
   .object({
     emails,
-    createMissing: optional(z.boolean()).describe('Make contacts of addresses that have none.'),
-    subscribed: optional(z.boolean()).describe('The state of contacts that are made; true by default.'),
+    createMissing: optional(z.boolean()).describe(
+      'Whether contacts are created for addresses that have none; false by default.',
+    ),
+    subscribed: optional(z.boolean()).describe(
+      'Whether contacts that are created are subscribed; true by default.',
+    ),
   })
   .meta({
-    description: 'Contacts for a list.',
+    description: 'The contacts to add to a list, by their addresses.',
     examples: [{ emails: ['ada@example.org'], createMissing: true }],
   })
 
-export const removeMembersInput = z
-  .object({ emails })
-  .meta({ description: 'Contacts of a list.', examples: [{ emails: ['ada@example.org'] }] })
+export const removeMembersInput = z.object({ emails }).meta({
+  description: 'The contacts to remove from a list, by their addresses.',
+  examples: [{ emails: ['ada@example.org'] }],
+})
 
 export type AddedMembers = { added: number; created: number; notFound: string[] }
 export type RemovedMembers = { removed: number; notFound: string[] }

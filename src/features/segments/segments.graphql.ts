@@ -1,6 +1,7 @@
 import type { SegmentType as TypeValue } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
-import { defineEnum, inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { createdAt, idOf, projectId, requiredId, updatedAt } from '../../graphql/common-fields.ts'
+import { defineEnum, inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, patch, post, remove } from '../../graphql/rest-route.ts'
 import { isJsonObject } from '../../lib/json.ts'
@@ -26,48 +27,60 @@ import {
 } from './segments.ts'
 
 const SegmentType = defineEnum<TypeValue>('SegmentType', {
-  description: 'How a segment gets its members.',
+  description: 'Way in which a segment gets its members.',
   values: {
-    DYNAMIC: { description: 'Whoever its condition is true for.' },
-    STATIC: { description: 'A list that is kept by hand.' },
+    DYNAMIC: {
+      description:
+        'A segment of all contacts for which its condition is true; members come and go by themselves.',
+    },
+    STATIC: { description: 'A segment whose members are added and removed by hand.' },
   },
 })
 
 export const Segment = builder.prismaObject('Segment', {
-  description: 'A part of the contacts.',
+  description: 'A part of the contacts: those that meet a condition, or a list.',
   fields: (t) => ({
-    id: t.exposeID('id'),
-    projectId: t.exposeID('projectId'),
-    name: t.exposeString('name'),
+    id: t.exposeID('id', idOf('segment')),
+    projectId: t.exposeID('projectId', projectId),
+    name: t.exposeString('name', { description: 'Name for people, at most 100 characters.' }),
     slug: t.exposeString('slug', {
-      description: 'Made from the name at creation; part of the names of entry and exit events.',
+      description:
+        'Part of the names of entry and exit events, unique in the project: created from the first name, such as `vip`, and not changed with it.',
     }),
-    description: t.exposeString('description', { nullable: true }),
-    type: t.expose('type', { type: SegmentType }),
+    description: t.exposeString('description', {
+      nullable: true,
+      description: 'Note for people, at most 500 characters; null without one.',
+    }),
+    type: t.expose('type', {
+      type: SegmentType,
+      description: 'Way in which the segment gets its members; it stays the same.',
+    }),
     condition: t.field({
       type: 'JSON',
       nullable: true,
-      description: 'The filter tree of a DYNAMIC segment.',
+      description: 'Filter tree of a DYNAMIC segment; null for a STATIC one.',
       resolve: ({ condition }) => condition,
     }),
     trackMembership: t.exposeBoolean('trackMembership', {
       description:
-        'Entries and exits are recorded as the events segment.<slug>.entry and segment.<slug>.exit.',
+        'Whether entries and exits are recorded as the events segment.<slug>.entry and segment.<slug>.exit.',
     }),
-    memberCount: t.exposeInt('memberCount', { description: 'As it was last counted.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    memberCount: t.exposeInt('memberCount', {
+      description: 'Number of members as it was last counted; refreshSegment counts again.',
+    }),
+    createdAt: t.expose('createdAt', createdAt),
+    updatedAt: t.expose('updatedAt', updatedAt),
   }),
 })
 
 const TAG = 'Segments'
 const RUNNING =
-  '`completed`, or `running` (202) when it goes on in the background: the other fields are null then.'
+  'Either `completed`, or `running` (202) when the work takes longer than 5 seconds and goes on in the background: the other fields are null then.'
 const ACCEPTED = {
   status: 202,
   applies: (data: unknown) => isJsonObject(data) && data.status === 'running',
 }
-const id = { required: true } as const
+const id = requiredId('segment')
 
 builder.queryField('segments', (t) =>
   t.field({
@@ -103,18 +116,19 @@ builder.queryField('segmentContacts', (t) =>
 
 builder.mutationField('createSegment', (t) =>
   t.field({
-    description: 'Makes a segment.',
+    description: 'Creates a segment.',
     type: Segment,
     access: 'secretKey',
     rest: create('/segments', TAG, { shortErrorFor: ['condition'], errors: ['CONFLICT'] }),
-    args: { input: t.arg({ type: inputFromZod('CreateSegmentInput', createSegmentInput), required: true }) },
+    args: { input: t.arg(inputArgument('CreateSegmentInput', createSegmentInput)) },
     resolve: (_root, { input }, ctx) => createSegment(ctx, input),
   }),
 )
 
 builder.mutationField('updateSegment', (t) =>
   t.field({
-    description: 'Changes a segment. Members of a tracked one follow a new condition in the background.',
+    description:
+      'Changes the given fields of a segment. Members of a tracked one follow a new condition in the background.',
     type: Segment,
     access: 'secretKey',
     rest: patch('/segments/:id', TAG, {
@@ -123,7 +137,7 @@ builder.mutationField('updateSegment', (t) =>
     }),
     args: {
       id: t.arg.id(id),
-      input: t.arg({ type: inputFromZod('UpdateSegmentInput', updateSegmentInput), required: true }),
+      input: t.arg(inputArgument('UpdateSegmentInput', updateSegmentInput)),
     },
     resolve: (_root, { id, input }, ctx) => updateSegment(ctx, id, input),
   }),
@@ -144,56 +158,60 @@ builder.mutationField('deleteSegment', (t) =>
 )
 
 const AddedSegmentMembers = builder.objectRef<AddedMembers>('AddedSegmentMembers').implement({
-  description: 'What came of adding contacts to a list.',
+  description: 'Outcome of adding contacts to a list.',
   fields: (t) => ({
-    added: t.exposeInt('added', { description: 'Contacts that were not on the list.' }),
-    created: t.exposeInt('created', { description: 'Contacts that were made.' }),
-    notFound: t.exposeStringList('notFound', { description: 'Addresses without a contact.' }),
+    added: t.exposeInt('added', { description: 'Number of contacts that were not on the list before.' }),
+    created: t.exposeInt('created', { description: 'Number of contacts that were created.' }),
+    notFound: t.exposeStringList('notFound', {
+      description: 'Addresses that no contact of the project has, in lower case.',
+    }),
   }),
 })
 
 builder.mutationField('addSegmentMembers', (t) =>
   t.field({
-    description: 'Puts contacts on the list of a STATIC segment.',
+    description: 'Adds contacts to the list of a STATIC segment.',
     type: AddedSegmentMembers,
     access: 'secretKey',
     rest: post('/segments/:id/members', TAG, { errors: ['BAD_REQUEST', 'SEGMENT_NOT_FOUND'] }),
     args: {
       id: t.arg.id(id),
-      input: t.arg({ type: inputFromZod('AddSegmentMembersInput', addMembersInput), required: true }),
+      input: t.arg(inputArgument('AddSegmentMembersInput', addMembersInput)),
     },
     resolve: (_root, { id, input }, ctx) => addSegmentMembers(ctx, id, input),
   }),
 )
 
 const RemovedSegmentMembers = builder.objectRef<RemovedMembers>('RemovedSegmentMembers').implement({
-  description: 'What came of taking contacts off a list.',
+  description: 'Outcome of removing contacts from a list.',
   fields: (t) => ({
-    removed: t.exposeInt('removed', { description: 'Contacts that were on the list.' }),
-    notFound: t.exposeStringList('notFound', { description: 'Addresses without a contact.' }),
+    removed: t.exposeInt('removed', { description: 'Number of contacts that were on the list.' }),
+    notFound: t.exposeStringList('notFound', {
+      description: 'Addresses that no contact of the project has, in lower case.',
+    }),
   }),
 })
 
 builder.mutationField('removeSegmentMembers', (t) =>
   t.field({
-    description: 'Takes contacts off the list of a STATIC segment.',
+    description: 'Removes contacts from the list of a STATIC segment.',
     type: RemovedSegmentMembers,
     access: 'secretKey',
     rest: remove('/segments/:id/members', TAG, { status: 200, errors: ['BAD_REQUEST', 'SEGMENT_NOT_FOUND'] }),
     args: {
       id: t.arg.id(id),
-      input: t.arg({ type: inputFromZod('RemoveSegmentMembersInput', removeMembersInput), required: true }),
+      input: t.arg(inputArgument('RemoveSegmentMembersInput', removeMembersInput)),
     },
     resolve: (_root, { id, input }, ctx) => removeSegmentMembers(ctx, id, input),
   }),
 )
 
 const ComputedSegment = builder.objectRef<ComputeResult>('ComputedSegment').implement({
-  description: 'What came of looking at all contacts.',
+  description: 'Outcome of evaluating a segment for all contacts.',
   fields: (t) => ({
-    added: t.exposeInt('added', { nullable: true }),
-    removed: t.exposeInt('removed', { nullable: true }),
-    total: t.exposeInt('total', { nullable: true, description: 'Members now.' }),
+    added: t.exposeInt('added', { nullable: true, description: 'Number of contacts that have entered.' }),
+    removed: t.exposeInt('removed', { nullable: true, description: 'Number of contacts that have left.' }),
+    total: t.exposeInt('total', { nullable: true, description: 'Number of members afterwards.' }),
     status: t.exposeString('status', { description: RUNNING }),
   }),
 })
@@ -214,16 +232,19 @@ builder.mutationField('computeSegment', (t) =>
 )
 
 const RefreshedSegment = builder.objectRef<RefreshResult>('RefreshedSegment').implement({
-  description: 'The number of members.',
+  description: 'Outcome of counting the members of a segment.',
   fields: (t) => ({
-    memberCount: t.exposeInt('memberCount', { nullable: true }),
+    memberCount: t.exposeInt('memberCount', {
+      nullable: true,
+      description: 'Number of members at this moment.',
+    }),
     status: t.exposeString('status', { description: RUNNING }),
   }),
 })
 
 builder.mutationField('refreshSegment', (t) =>
   t.field({
-    description: 'Counts the members of a segment now; records no events and changes no memberships.',
+    description: 'Counts the members of a segment; records no events and changes no memberships.',
     type: RefreshedSegment,
     access: 'secretKey',
     rest: post('/segments/:id/refresh', TAG, { errors: ['SEGMENT_NOT_FOUND'], otherStatus: ACCEPTED }),

@@ -1,19 +1,22 @@
 import { builder } from '../../graphql/builder.ts'
-import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { previewTemplate, previewTemplateInput, type TemplatePreview } from './preview-template.ts'
 
 const TemplatePreviewType = builder.objectRef<TemplatePreview>('TemplatePreview').implement({
-  description: 'A message as it would be sent.',
+  description: 'A message as it would be sent to one contact.',
   fields: (t) => ({
-    subject: t.exposeString('subject'),
-    html: t.exposeString('html', { description: 'With the footer that the type calls for.' }),
-    text: t.exposeString('text', { description: 'The plain-text part.' }),
+    subject: t.exposeString('subject', { description: 'Subject with its placeholders filled.' }),
+    html: t.exposeString('html', {
+      description: 'HTML with its placeholders filled, and with the footer that the type calls for.',
+    }),
+    text: t.exposeString('text', { description: 'Plain-text part of the message, derived from the HTML.' }),
     usedVariables: t.stringList({
-      description: 'The names that subject and body refer to, as they stand there.',
+      description:
+        'Names that subject and body refer to, as they stand there, in the order of their first use.',
       resolve: ({ variables }) => variables.used,
     }),
     missingVariables: t.stringList({
-      description: 'Those that have neither a value nor a fallback.',
+      description: 'Names that have neither a value nor a fallback.',
       resolve: ({ variables }) => variables.missing,
     }),
   }),
@@ -24,9 +27,7 @@ builder.queryField('previewTemplate', (t) =>
     description: 'Renders a template, or a subject and a body, as sending would. Nothing is sent or stored.',
     type: TemplatePreviewType,
     access: 'secretKey',
-    args: {
-      input: t.arg({ type: inputFromZod('PreviewTemplateInput', previewTemplateInput), required: true }),
-    },
+    args: { input: t.arg(inputArgument('PreviewTemplateInput', previewTemplateInput)) },
     resolve: (_root, { input }, ctx) => previewTemplate(ctx, input),
   }),
 )

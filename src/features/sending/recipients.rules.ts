@@ -93,7 +93,7 @@ export const recipients = z
   })
   .meta({
     scalar: 'Recipients',
-    description: `An address, "Name <address>" or { name, email }, or a list of these; at most ${MAX_RECIPIENTS}.`,
+    description: `Recipients: an address, "Name <address>" or { name, email }, or a list of 1 to ${MAX_RECIPIENTS} of these. Each receives a message of its own.`,
   })
 
 function readAll(

@@ -1,8 +1,9 @@
 import { builder } from '../../graphql/builder.ts'
-import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { idempotencyArguments, idOf } from '../../graphql/common-fields.ts'
+import { defineEnum, inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { post } from '../../graphql/rest-route.ts'
 import { RECIPIENTS_JSON, SENDER_JSON } from './recipients.rules.ts'
-import { sendInput } from './send.rules.ts'
+import { type AttachmentDisposition, sendInput } from './send.rules.ts'
 import { sendEmail } from './send.ts'
 import type { SendResult, SentEmail } from './store-send.ts'
 
@@ -20,26 +21,42 @@ builder.scalarType('Sender', {
   serialize: (value) => value,
 })
 
-const SendEmailInput = inputFromZod('SendEmailInput', sendInput)
+defineEnum<AttachmentDisposition>('SendEmailInputAttachmentsInputDisposition', {
+  description: 'Place of a file in a message (RFC 2183).',
+  values: {
+    attachment: { description: 'A file to download.' },
+    inline: { description: 'An image that the HTML shows by its `contentId`.' },
+  },
+})
 
 const SentContact = builder.objectRef<SentEmail['contact']>('SentContact').implement({
   description: 'The contact that a message goes to.',
-  fields: (t) => ({ id: t.exposeID('id'), email: t.exposeString('email') }),
+  fields: (t) => ({
+    id: t.exposeID('id', idOf('contact')),
+    email: t.exposeString('email', { description: 'Address of the contact, in lower case.' }),
+  }),
 })
 
 const SentEmailType = builder.objectRef<SentEmail>('SentEmail').implement({
-  description: 'One accepted message.',
+  description: 'One message that was accepted for sending.',
   fields: (t) => ({
-    contact: t.expose('contact', { type: SentContact }),
-    email: t.exposeID('email', { description: 'The id of the email.' }),
+    contact: t.expose('contact', { type: SentContact, description: 'Recipient of the message.' }),
+    email: t.exposeID('email', idOf('email')),
   }),
 })
 
 const SendEmailResult = builder.objectRef<SendResult>('SendEmailResult').implement({
-  description: 'What was accepted: one email per recipient, in the order of `to`.',
+  description: 'Outcome of sending: the messages that were accepted.',
   fields: (t) => ({
-    emails: t.expose('emails', { type: [SentEmailType] }),
-    timestamp: t.expose('timestamp', { type: 'DateTime' }),
+    emails: t.expose('emails', {
+      type: [SentEmailType],
+      description:
+        'Accepted messages, one per recipient in the order of `to`; a repeated address counts once.',
+    }),
+    timestamp: t.expose('timestamp', {
+      type: 'DateTime',
+      description: 'Time when the messages were accepted, in UTC with milliseconds.',
+    }),
   }),
 })
 
@@ -57,11 +74,8 @@ builder.mutationField('sendEmail', (t) =>
     }),
     idempotent: true,
     args: {
-      input: t.arg({ type: SendEmailInput, required: true }),
-      idempotencyKey: t.arg.string({
-        description: '1 to 255 printable ASCII characters that nobody can guess.',
-      }),
-      idempotencyReplay: t.arg.boolean({ description: 'Answer a repeat with the first answer.' }),
+      input: t.arg(inputArgument('SendEmailInput', sendInput)),
+      ...idempotencyArguments,
     },
     resolve: (_root, { input }, ctx) => sendEmail(ctx, input),
   }),

@@ -62,6 +62,9 @@ const headers = jsonObject
 /** RFC 2045, 5.1: type, subtype and parameters. */
 const CONTENT_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}( *; *[\w.-]+=("[^"\r\n]*"|[\w.+-]+))*$/
 
+const disposition = z.enum(['attachment', 'inline']).meta({ id: 'SendEmailInputAttachmentsInputDisposition' })
+export type AttachmentDisposition = z.output<typeof disposition>
+
 export const attachment = z
   .object({
     filename: line(255)
@@ -70,22 +73,28 @@ export const attachment = z
         error: 'must not contain a double quote',
         params: { code: 'invalid_string' },
       })
-      .describe('1 to 255 characters.'),
+      .describe('Name of the file, 1 to 255 characters without a double quote.'),
     content: z
       .string()
       .refine(isBase64, {
         error: 'must be base64, without "data:…;base64," before it',
         params: { code: 'invalid_string' },
       })
-      .describe('The file, in base64.'),
-    contentType: z.string().max(255).regex(CONTENT_TYPE, 'must be a media type such as application/pdf'),
+      .describe('Content of the file, in base64.'),
+    contentType: z
+      .string()
+      .max(255)
+      .regex(CONTENT_TYPE, 'must be a media type such as application/pdf')
+      .describe('Media type of the file, such as application/pdf.'),
     contentId: optional(
       z
         .string()
         .max(255)
         .regex(/^[\w.@+-]+$/, 'must have letters, digits and . @ + - _ only'),
-    ).describe('The name by which an inline image is shown: <img src="cid:name">.'),
-    disposition: optional(z.enum(['attachment', 'inline'])).describe('attachment (the default) or inline.'),
+    ).describe(
+      'Name by which an inline image is shown: <img src="cid:name">. Required for inline, at most 255 characters.',
+    ),
+    disposition: optional(disposition).describe('Place of the file in the message; attachment by default.'),
   })
   .refine((file) => file.disposition !== 'inline' || file.contentId !== undefined, {
     path: ['contentId'],
@@ -112,27 +121,39 @@ export const sendInput = z
   .object({
     to: recipients,
     subject: optional(line(MAX_SUBJECT).min(1)).describe(
-      `1 to ${MAX_SUBJECT} characters on one line. Required without a template.`,
+      `Subject, 1 to ${MAX_SUBJECT} characters on one line, with {{variable}} placeholders. Required without a template.`,
     ),
-    body: optional(z.string().min(1)).describe('HTML. Required without a template.'),
-    template: optional(id).describe('Gives subject, body, from and reply-to; fields of the request win.'),
-    from: optional(sender).describe('Required unless the template has one. Its domain must be verified.'),
-    name: optional(line(255)).describe('Deprecated: the sender name when `from` is a string without one.'),
+    body: optional(z.string().min(1)).describe(
+      'HTML with {{variable}} placeholders. Required without a template.',
+    ),
+    template: optional(id).describe(
+      'Id of a template, a UUID. It gives subject, body, from, reply-to and the kind of the message; fields of the request win.',
+    ),
+    from: optional(sender).describe(
+      'Sender: an address, "Name <address>" or { name, email }; its domain must be verified. Required without a template.',
+    ),
+    name: optional(line(255)).describe(
+      'Display name of the sender when `from` is a string without one. Deprecated: put it into `from`.',
+    ),
     subscribed: optional(z.boolean()).describe(
-      'New contacts are not subscribed unless this is true; known ones keep their state unless it is given.',
+      'Whether marketing mail may be sent to the recipients. New contacts are not subscribed unless this is true; existing ones keep their state unless it is given.',
     ),
     data: optional(contactData).describe(
-      'Variables of the message, stored on the contact. null deletes a key, "" is ignored, { value, persistent: false } is used once.',
+      'Variables of the message, stored on the contacts, at most 64 KB each. null deletes a key, "" is ignored, { value, persistent: false } is used for this message only.',
     ),
-    headers: optional(headers).describe('Custom headers of the message, name to value.'),
-    reply: optional(email).describe('Where answers go.'),
-    attachments: optional(z.array(attachment)).describe('At most 10 files, 10 MB together by default.'),
+    headers: optional(headers).describe(
+      `Custom headers of the message, name to value: at most ${MAX_HEADERS}, values of at most ${MAX_HEADER_VALUE} characters.`,
+    ),
+    reply: optional(email).describe('Address for replies; without it that of the template, or the sender.'),
+    attachments: optional(z.array(attachment)).describe(
+      'Files that travel with the message: at most 10, together 10 MB, by default.',
+    ),
   })
   .refine(...requiredWithout('template', 'subject'))
   .refine(...requiredWithout('template', 'body'))
   .refine(...requiredWithout('template', 'from'))
   .meta({
-    description: 'A transactional message to one or many recipients.',
+    description: 'The message to send, and its recipients.',
     examples: [
       {
         to: { name: 'Ada', email: 'ada@example.org' },

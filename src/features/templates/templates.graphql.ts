@@ -1,6 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
+import { createdAt, idOf, idOfOther, projectId, requiredId, updatedAt } from '../../graphql/common-fields.ts'
 import { CampaignStatus, MessageType } from '../../graphql/enums.ts'
-import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, orderArguments, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, patch, remove } from '../../graphql/rest-route.ts'
 import { type TemplateUsage, templateUsage } from './template-usage.ts'
@@ -15,20 +16,33 @@ import {
 } from './templates.ts'
 
 const Template = builder.prismaObject('Template', {
-  description: 'A message to be sent more than once.',
+  description: 'A message that is written once and sent many times.',
   fields: (t) => ({
-    id: t.exposeID('id'),
-    projectId: t.exposeID('projectId'),
-    name: t.exposeString('name'),
-    description: t.exposeString('description', { nullable: true }),
-    subject: t.exposeString('subject'),
-    body: t.exposeString('body'),
-    from: t.exposeString('from'),
-    fromName: t.exposeString('fromName', { nullable: true }),
-    replyTo: t.exposeString('replyTo', { nullable: true }),
-    type: t.expose('type', { type: MessageType }),
-    createdAt: t.expose('createdAt', { type: 'DateTime' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
+    id: t.exposeID('id', idOf('template')),
+    projectId: t.exposeID('projectId', projectId),
+    name: t.exposeString('name', { description: 'Internal name, never sent; it need not be unique.' }),
+    description: t.exposeString('description', {
+      nullable: true,
+      description: 'Internal note, never sent; null without one.',
+    }),
+    subject: t.exposeString('subject', {
+      description: 'Subject with {{variable}} placeholders, which are filled when mail is sent.',
+    }),
+    body: t.exposeString('body', {
+      description: 'HTML with {{variable}} placeholders, which are filled when mail is sent.',
+    }),
+    from: t.exposeString('from', { description: 'Address of the sender, in lower case.' }),
+    fromName: t.exposeString('fromName', {
+      nullable: true,
+      description: 'Display name of the sender; null without one.',
+    }),
+    replyTo: t.exposeString('replyTo', {
+      nullable: true,
+      description: 'Address for replies; null when they go to the sender.',
+    }),
+    type: t.expose('type', { type: MessageType, description: 'Kind of the messages sent from it.' }),
+    createdAt: t.expose('createdAt', createdAt),
+    updatedAt: t.expose('updatedAt', updatedAt),
   }),
 })
 
@@ -40,8 +54,11 @@ builder.queryField('templates', (t) =>
     rest: get('/templates', 'Templates'),
     args: {
       ...pageArguments,
-      type: t.arg({ type: MessageType }),
-      search: t.arg.string({ description: 'Looked for in name, description and subject, in any case.' }),
+      type: t.arg({
+        type: MessageType,
+        description: 'Kind of the templates to return; without it all kinds.',
+      }),
+      search: t.arg.string({ description: 'Part of the name, the description or the subject, in any case.' }),
       ...orderArguments,
     },
     resolve: (_root, query, ctx) => listTemplates(ctx, query),
@@ -54,20 +71,18 @@ builder.queryField('template', (t) =>
     type: Template,
     access: 'secretKey',
     rest: get('/templates/:id', 'Templates', { errors: ['TEMPLATE_NOT_FOUND'] }),
-    args: { id: t.arg.id({ required: true }) },
+    args: { id: t.arg.id(requiredId('template')) },
     resolve: (_root, { id }, ctx) => getTemplate(ctx, id),
   }),
 )
 
 builder.mutationField('createTemplate', (t) =>
   t.field({
-    description: 'Makes a template; its syntax and its sender are checked now.',
+    description: 'Creates a template; its syntax and its sender are checked at once.',
     type: Template,
     access: 'secretKey',
     rest: create('/templates', 'Templates', { shortErrorFor: ['from'], errors: ['DOMAIN_NOT_VERIFIED'] }),
-    args: {
-      input: t.arg({ type: inputFromZod('CreateTemplateInput', createTemplateInput), required: true }),
-    },
+    args: { input: t.arg(inputArgument('CreateTemplateInput', createTemplateInput)) },
     resolve: (_root, { input }, ctx) => createTemplate(ctx, input),
   }),
 )
@@ -79,8 +94,8 @@ builder.mutationField('updateTemplate', (t) =>
     access: 'secretKey',
     rest: patch('/templates/:id', 'Templates', { errors: ['TEMPLATE_NOT_FOUND', 'DOMAIN_NOT_VERIFIED'] }),
     args: {
-      id: t.arg.id({ required: true }),
-      input: t.arg({ type: inputFromZod('UpdateTemplateInput', updateTemplateInput), required: true }),
+      id: t.arg.id(requiredId('template')),
+      input: t.arg(inputArgument('UpdateTemplateInput', updateTemplateInput)),
     },
     resolve: (_root, { id, input }, ctx) => updateTemplate(ctx, id, input),
   }),
@@ -88,11 +103,11 @@ builder.mutationField('updateTemplate', (t) =>
 
 builder.mutationField('deleteTemplate', (t) =>
   t.field({
-    description: 'Deletes a template that no workflow step uses. Mail that was made from it stays.',
+    description: 'Deletes a template that no workflow step uses. Mail that was sent from it stays.',
     type: 'Boolean',
     access: 'secretKey',
     rest: remove('/templates/:id', 'Templates', { errors: ['TEMPLATE_NOT_FOUND', 'CONFLICT'] }),
-    args: { id: t.arg.id({ required: true }) },
+    args: { id: t.arg.id(requiredId('template')) },
     resolve: async (_root, { id }, ctx) => {
       await deleteTemplate(ctx, id)
       return true
@@ -102,13 +117,13 @@ builder.mutationField('deleteTemplate', (t) =>
 
 builder.mutationField('duplicateTemplate', (t) =>
   t.field({
-    description: 'Makes a template with the content of another one; " (Copy)" is added to its name.',
+    description: 'Creates a template with the content of another one; " (Copy)" is added to its name.',
     type: Template,
     access: 'secretKey',
     rest: create('/templates/:id/duplicate', 'Templates', {
       errors: ['TEMPLATE_NOT_FOUND', 'VALIDATION_ERROR'],
     }),
-    args: { id: t.arg.id({ required: true }) },
+    args: { id: t.arg.id(requiredId('template')) },
     resolve: (_root, { id }, ctx) => duplicateTemplate(ctx, id),
   }),
 )
@@ -118,42 +133,45 @@ const UsingCampaign = builder
   .implement({
     description: 'A campaign that uses a template.',
     fields: (t) => ({
-      id: t.exposeID('id'),
-      name: t.exposeString('name'),
-      status: t.expose('status', { type: CampaignStatus }),
+      id: t.exposeID('id', idOf('campaign')),
+      name: t.exposeString('name', { description: 'Name of the campaign.' }),
+      status: t.expose('status', { type: CampaignStatus, description: 'State of the campaign.' }),
     }),
   })
 
 const UsingStep = builder.objectRef<TemplateUsage['workflowSteps'][number]>('TemplateUsageStep').implement({
   description: 'A workflow step that uses a template.',
   fields: (t) => ({
-    id: t.exposeID('id'),
-    name: t.exposeString('name'),
-    workflowId: t.exposeID('workflowId'),
+    id: t.exposeID('id', idOf('step')),
+    name: t.exposeString('name', { description: 'Name of the step.' }),
+    workflowId: t.exposeID('workflowId', idOfOther('the workflow that the step belongs to')),
   }),
 })
 
 const TemplateUsageType = builder.objectRef<TemplateUsage>('TemplateUsage').implement({
-  description: 'Where a template is used.',
+  description: 'Everything that uses a template.',
   fields: (t) => ({
     campaigns: t.expose('campaigns', {
       type: [UsingCampaign],
-      description: 'Campaigns hold a copy of what they send, so none of them depends on a template.',
+      description: 'Campaigns that depend on the template: none, because they hold a copy of what they send.',
     }),
-    workflowSteps: t.expose('workflowSteps', { type: [UsingStep] }),
+    workflowSteps: t.expose('workflowSteps', {
+      type: [UsingStep],
+      description: 'Workflow steps that send the template; it cannot be deleted while there are any.',
+    }),
     emailsSent: t.exposeInt('emailsSent', {
-      description: 'Messages made from it that were handed over to the mail provider.',
+      description: 'Number of messages from the template that were handed over to the mail provider.',
     }),
   }),
 })
 
 builder.queryField('templateUsage', (t) =>
   t.field({
-    description: 'Where a template is used, and how much mail was made from it.',
+    description: 'Everything that uses a template, and how much mail was sent from it.',
     type: TemplateUsageType,
     access: 'secretKey',
     rest: get('/templates/:id/usage', 'Templates', { errors: ['TEMPLATE_NOT_FOUND'] }),
-    args: { id: t.arg.id({ required: true }) },
+    args: { id: t.arg.id(requiredId('template')) },
     resolve: (_root, { id }, ctx) => templateUsage(ctx, id),
   }),
 )

@@ -1,5 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
-import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, remove } from '../../graphql/rest-route.ts'
 import {
@@ -12,14 +12,16 @@ import {
 } from './uploads.ts'
 
 const UploadedImageType = builder.objectRef<UploadedImage>('UploadedImage').implement({
-  description: 'An image that anyone can load.',
+  description: 'An uploaded image, which anyone who has its address can load.',
   fields: (t) => ({
-    url: t.exposeString('url', { description: 'Its public address, which stays the same.' }),
-    key: t.exposeString('key', { description: 'Its name in the store.' }),
-    contentType: t.exposeString('contentType', {
-      description: 'image/jpeg, image/png, image/gif or image/webp.',
+    url: t.exposeString('url', { description: 'Public address of the image, which stays the same.' }),
+    key: t.exposeString('key', {
+      description: 'Name of the image in the store, such as `0f3a….png`; it identifies the image.',
     }),
-    size: t.exposeInt('size', { description: 'In bytes.' }),
+    contentType: t.exposeString('contentType', {
+      description: 'Media type found in the content: image/jpeg, image/png, image/gif or image/webp.',
+    }),
+    size: t.exposeInt('size', { description: 'Size of the file in bytes.' }),
   }),
 })
 
@@ -32,7 +34,7 @@ builder.mutationField('uploadImage', (t) =>
       upload: { field: 'image', maxBytes: MAX_IMAGE_BYTES },
       errors: ['EXTERNAL_SERVICE_ERROR'],
     }),
-    args: { input: t.arg({ type: inputFromZod('UploadImageInput', uploadImageInput), required: true }) },
+    args: { input: t.arg(inputArgument('UploadImageInput', uploadImageInput)) },
     resolve: (_root, { input }, ctx) => uploadImage(ctx, input),
   }),
 )
@@ -56,7 +58,12 @@ builder.mutationField('deleteImage', (t) =>
     type: 'Boolean',
     access: 'secretKey',
     rest: remove('/uploads/image/:key', 'Uploads', { errors: ['EXTERNAL_SERVICE_ERROR'] }),
-    args: { key: t.arg.string({ required: true }) },
+    args: {
+      key: t.arg.string({
+        required: true,
+        description: 'Name of the image in the store: the field `key` of it.',
+      }),
+    },
     resolve: async (_root, { key }, ctx) => {
       await deleteImage(ctx, key)
       return true

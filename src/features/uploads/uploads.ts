@@ -16,10 +16,10 @@ export const MAX_IMAGE_BYTES = MAX_MB * 1024 * 1024
 export const uploadImageInput = z
   .object({
     image: file.describe(
-      `A JPEG, PNG, GIF or WebP image of at most ${MAX_MB} MB. Its content decides, not its name.`,
+      `JPEG, PNG, GIF or WebP image of at most ${MAX_MB} MB. Its content decides, not its name.`,
     ),
   })
-  .meta({ description: 'An image to show in mail.' })
+  .meta({ description: 'The image to store.' })
 
 /** `size` in bytes. */
 export type UploadedImage = { url: string; key: string; contentType: string; size: number }

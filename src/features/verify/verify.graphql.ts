@@ -1,46 +1,49 @@
 import { builder } from '../../graphql/builder.ts'
-import { inputFromZod } from '../../graphql/inputs/zod-input.ts'
+import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { post } from '../../graphql/rest-route.ts'
 import type { EmailVerification as Verification } from './verify.rules.ts'
 import { verifyEmail, verifyEmailInput } from './verify.ts'
 
 const EmailVerification = builder.objectRef<Verification>('EmailVerification').implement({
-  description: 'What is known of an email address.',
+  description: 'Facts about an email address, and whether mail to it is likely to arrive.',
   fields: (t) => ({
-    email: t.exposeString('email', { description: 'The address, in lower case.' }),
+    email: t.exposeString('email', { description: 'Address that was verified, trimmed and in lower case.' }),
     valid: t.exposeBoolean('valid', {
       description:
-        'The domain exists and takes mail, and the address is not a likely typo. Disposable addresses can be valid. False, too, when the DNS could not be asked.',
+        'Whether the domain exists and takes mail, and the address is not a likely typo. Disposable addresses can be valid. False, too, when the DNS could not be asked.',
     }),
     isDisposable: t.exposeBoolean('isDisposable', {
-      description: 'The domain gives out addresses for a short time.',
+      description: 'Whether the domain gives out addresses for a short time.',
     }),
     isAlias: t.exposeBoolean('isAlias', {
       description:
-        'The address is one of a service that forwards mail to another address, such as SimpleLogin, addy.io, DuckDuckGo or Hide My Email. Role addresses such as info@ are not meant.',
+        'Whether the address is one of a service that forwards mail to another address, such as SimpleLogin, addy.io, DuckDuckGo or Hide My Email. Role addresses such as info@ are not meant.',
     }),
     isTypo: t.exposeBoolean('isTypo', {
-      description: 'The domain looks like a misspelling of another one.',
+      description: 'Whether the domain looks like a misspelling of another one.',
     }),
     isPlusAddressed: t.exposeBoolean('isPlusAddressed', {
-      description: 'The part before the @ has a tag, as in ada+shop@example.org.',
+      description: 'Whether the part before the @ has a tag, as in ada+shop@example.org.',
     }),
     isPersonalEmail: t.exposeBoolean('isPersonalEmail', {
-      description: 'The domain is one of a provider where anybody can have a mailbox, such as gmail.com.',
+      description:
+        'Whether the domain is one of a provider where anybody can have a mailbox, such as gmail.com.',
     }),
-    domainExists: t.exposeBoolean('domainExists', { description: 'The DNS knows the domain.' }),
+    domainExists: t.exposeBoolean('domainExists', {
+      description: 'Whether the DNS knows the domain: it has NS or SOA records.',
+    }),
     hasWebsite: t.exposeBoolean('hasWebsite', {
-      description: 'The domain, or www in it, has an IP address. It does not count for valid.',
+      description: 'Whether the domain, or www in it, has an IP address. It does not count for valid.',
     }),
     hasMxRecords: t.exposeBoolean('hasMxRecords', {
-      description: 'The domain takes mail: it has an MX record, or without one an IP address.',
+      description: 'Whether the domain takes mail: it has an MX record, or without one an IP address.',
     }),
     suggestedEmail: t.exposeString('suggestedEmail', {
       nullable: true,
-      description: 'The address that was probably meant, when this one is a likely typo.',
+      description: 'Address that was probably meant, when this one is a likely typo; null otherwise.',
     }),
     reasons: t.exposeStringList('reasons', {
-      description: 'Sentences for people; the wording may change.',
+      description: 'Sentences for people that explain the result; the wording may change.',
     }),
   }),
 })
@@ -52,7 +55,7 @@ builder.queryField('emailVerification', (t) =>
     type: EmailVerification,
     access: 'secretKey',
     rest: post('/v1/verify', 'Public API', { wrapped: true }),
-    args: { input: t.arg({ type: inputFromZod('VerifyEmailInput', verifyEmailInput), required: true }) },
+    args: { input: t.arg(inputArgument('VerifyEmailInput', verifyEmailInput)) },
     resolve: (_root, { input }, ctx) => verifyEmail(ctx, input),
   }),
 )

@@ -5,8 +5,8 @@ import { email } from '../../lib/fields.ts'
 import { type EmailVerification, judgeAddress } from './verify.rules.ts'
 
 export const verifyEmailInput = z
-  .object({ email: email.describe('The address to verify.') })
-  .meta({ description: 'An address to verify.', examples: [{ email: 'ada@example.org' }] })
+  .object({ email: email.describe('Address to verify, in any case.') })
+  .meta({ description: 'The address to verify.', examples: [{ email: 'ada@example.org' }] })
 
 /**
  * Judges an address by its form, by lists of providers and by the DNS; nothing is sent to it, and its server

@@ -44,6 +44,10 @@ export function inputFromZod<Schema extends z.ZodObject>(
   return ref as unknown as InputRef<z.output<Schema>>
 }
 
+/** The argument `input` of a root field, which is said to be what its type is. */
+export const inputArgument = <Schema extends z.ZodObject>(name: string, schema: Schema) =>
+  ({ type: inputFromZod(name, schema), required: true, ...describedBy(schema) }) as const
+
 const acceptsUndefined = (schema: z.core.$ZodType): boolean => z.safeParse(schema, undefined).success
 
 const describedBy = (schema: z.core.$ZodType): { description?: string } => {
@@ -75,7 +79,7 @@ const enums = new Map<string, Enumeration<string>>()
 /** Makes an enumeration that outputs show and that inputs refer to by `meta({ id: name })`. */
 export function defineEnum<Value extends string>(
   name: string,
-  options: { description: string; values: Record<Value, { description?: string }> },
+  options: { description: string; values: Record<Value, { description: string }> },
 ): Enumeration<Value> {
   const ref = builder.enumType(name, options) as Enumeration<Value>
   enums.set(name, ref)
@@ -83,11 +87,7 @@ export function defineEnum<Value extends string>(
 }
 
 function enumOf(schema: z.ZodEnum, name: string): Enumeration<string> {
-  const id = z.globalRegistry.get(schema)?.id
-  if (id) {
-    const known = enums.get(id)
-    if (!known) throw new Error(`${name}: the enumeration ${id} is not defined before its use`)
-    return known
-  }
-  return builder.enumType(name, { values: schema.options.map(String) })
+  const known = enums.get(z.globalRegistry.get(schema)?.id ?? '')
+  if (!known) throw new Error(`${name}: give its enumeration meta({ id }), and define it before its use`)
+  return known
 }

@@ -1,0 +1,52 @@
+import { builder } from './builder.ts'
+
+/** What is said of fields and arguments that many types and operations have, in one place. */
+
+/** The id of a record of its own type. */
+export const idOf = (noun: string) => ({
+  description: `Identifies the ${noun}: a UUID v7 in lower case; ids sort by time of creation.`,
+})
+
+/** A reference to a record of another type. */
+export const idOfOther = (noun: string, isNull?: string) => ({
+  description: `Id of ${noun}, a UUID${isNull === undefined ? '' : `; null ${isNull}`}.`,
+})
+
+/** An argument that names a record of the project by its id. */
+export const requiredId = (noun: string) =>
+  ({
+    required: true,
+    description: `Id of the ${noun}, a UUID; one that the project does not have is 404.`,
+  }) as const
+
+export const projectId = { description: 'Id of the project that the record belongs to, a UUID.' }
+
+export const createdAt = {
+  type: 'DateTime',
+  description: 'Time of creation, in UTC with milliseconds.',
+} as const
+
+export const updatedAt = {
+  type: 'DateTime',
+  description: 'Time of the last change, in UTC with milliseconds; at first the time of creation.',
+} as const
+
+/** A time that is null until something has happened. */
+export const timeWhen = (event: string) =>
+  ({
+    type: 'DateTime',
+    nullable: true,
+    description: `Time when ${event}, in UTC with milliseconds; null until then.`,
+  }) as const
+
+/** The arguments of an operation that takes an Idempotency-Key; over REST they are headers. */
+export const idempotencyArguments = builder.args((t) => ({
+  idempotencyKey: t.string({
+    description:
+      'Name of this request, 1 to 255 printable ASCII characters that nobody can guess, such as a UUID. A second request of the project with the same key is refused with IDEMPOTENCY_KEY_REUSED; keys are kept for 24 hours by default.',
+  }),
+  idempotencyReplay: t.boolean({
+    description:
+      'Whether a repeat with the same key and the same input returns the first result again instead of an error; false by default.',
+  }),
+}))
