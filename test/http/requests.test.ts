@@ -7,7 +7,7 @@ import { startBareServer } from '../support/bare-server.ts'
 import { openRaw, type RawAnswer } from '../support/raw-http.ts'
 import { assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
-import { startService } from '../support/service.ts'
+import { startService, until } from '../support/service.ts'
 
 const LIVE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -299,11 +299,21 @@ const ROUTES: ServerRoute[] = [
 ]
 
 /** The server alone, with a patience that a test can wait for. */
-const startImpatient = () =>
-  startBareServer(
-    { routes: ROUTES },
-    { headersTimeout: 150, requestTimeout: 300, connectionsCheckingInterval: 50 },
-  )
+async function startImpatient() {
+  const gate = Promise.withResolvers<void>()
+  const waits: ServerRoute = {
+    method: 'GET',
+    path: '/waits',
+    handle: async ({ response }) => {
+      response.writeHead(200, { 'content-length': '8' })
+      response.write('half')
+      await gate.promise
+      response.end('half')
+    },
+  }
+  const timeouts = { headersTimeout: 150, requestTimeout: 300, connectionsCheckingInterval: 50 }
+  return { ...(await startBareServer({ routes: [...ROUTES, waits] }, timeouts)), gate }
+}
 
 scenario('The server', startImpatient, (test) => {
   test('does not wait for ever for a request', async ({ url }) => {
@@ -314,6 +324,18 @@ scenario('The server', startImpatient, (test) => {
     ]) {
       assertRawRefused(await answerTo(url, bytes), 408, 'BAD_REQUEST')
     }
+  })
+
+  test('ends no answer with a refusal of the request behind it', async ({ url, gate, captured }) => {
+    const connection = openRaw(url)
+    connection.write('GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
+    connection.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf')
+    await until('the second to take too long', () => captured.text().includes('ERR_HTTP_REQUEST_TIMEOUT'))
+    gate.resolve()
+    assert.is((await connection.answer()).body, 'halfhalf')
+    connection.write('-whole')
+    assert.is((await connection.answer()).body, '{"length":10}')
+    connection.end()
   })
 
   test('does not wait for ever for what is left of a request that it has answered', async ({ url }) => {

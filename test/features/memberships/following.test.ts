@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { timeOfId } from '../../../src/lib/ids.ts'
 import { MINUTE, SECOND } from '../../support/clock.ts'
+import { hold } from '../../support/held-lock.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { filesOf, textOf } from '../../support/sources.ts'
@@ -250,6 +251,22 @@ scenario('Contacts that are being erased', start, (test) => {
     assert.equal(await members(own, id), [])
     assert.equal(await moves(own, id), [])
     assert.equal(await computed(own, id), { added: 0, removed: 0, total: 0 })
+  })
+
+  test('enter no segment that is being filled while they are hidden', async (service) => {
+    const own = await elsewhere(service)
+    const { id: contactId } = await contact(own, 'ada', { plan: 'pro' })
+    const { id } = await newSegment(own, { trackMembership: true })
+    const hidden = await hold(
+      own.databaseUrl,
+      `update contacts set email = 'erased:' || id where project_id = $1 and id = $2`,
+      [own.project.id, contactId],
+    )
+    const computing = computed(own, id)
+    await hidden.waiters(1)
+    await hidden.release('commit')
+    assert.equal(await computing, { added: 0, removed: 0, total: 0 })
+    assert.equal(await moves(own, id), [])
   })
 
   test('are known to every statement that reads contacts', () => {
