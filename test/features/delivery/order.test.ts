@@ -73,6 +73,15 @@ scenario('The order of delivery', start, (test) => {
     )
     const ids = await waiting(context, project, names)
     await sql('drop trigger hold_back on deliveries')
+    // Two turns at the same time would hand over what each has taken.
+    await until('no turn of the project to be under way', async () => {
+      const jobs = await sql(
+        `select from pgboss.job where name = $1 and data ->> 'projectId' = $2
+           and (state = 'active' or state in ('created', 'retry') and start_after <= now())`,
+        [mailDelivery.name, project.id],
+      )
+      return jobs.length === 0
+    })
     // All at once: a worker that looks meanwhile would find some of them without the others.
     await sql(
       `update deliveries set priority = place.priority, due_at = now() - place.late * interval '1 second'
