@@ -25,7 +25,8 @@ export type None = Record<string, never>
 
 /**
  * Texts, quoted names and comments, in which a colon means nothing, or else a parameter. A colon behind a word, a bracket
- * or another colon belongs to a slice of an array or to a cast.
+ * or another colon belongs to a slice of an array or to a cast. Texts between dollars and those with backslashes are not
+ * known here, nor are comments within comments.
  */
 const TOKENS = /'(?:[^']|'')*'|"[^"]*"|--.*|\/\*[\s\S]*?\*\/|(?<![\w:\])]):([a-z]\w*)/gi
 

@@ -52,8 +52,9 @@ export async function readBody(
   let received = 0
   let taken = Math.max(UNCOUNTED, expected)
   const began = performance.now()
-  // Room that is held for what comes in compressed is held for a shorter time.
-  const allowedMs = decoding ? wholeMs * Math.max(SHORTEST, Number(declared ?? 0) / expected) : wholeMs
+  // Room that is held for what a few compressed bytes become is held for a shorter time.
+  const share = declared === undefined || !decoding ? 1 : Math.max(SHORTEST, Number(declared) / expected)
+  const allowedMs = wholeMs * share
   const pace = setInterval(() => {
     const part = (performance.now() - began - grace) / allowedMs
     if (part > 1 || received < Number(declared ?? 0) * part) request.destroy()
@@ -69,22 +70,23 @@ export async function readBody(
       body.add(chunk)
       if (!decoding) received = body.size
     }
+    if (decoding && decoding.decoder.bytesWritten < received) throw invalidBody(notValid(decoding))
   } catch (error) {
     if (error instanceof AppError) throw error
     const isComplete = decoding !== null && !request.readableAborted
-    throw invalidBody(
-      isComplete
-        ? `The body is not valid ${decoding.name}, which its Content-Encoding says.`
-        : 'The request ended before its body was complete.',
-    )
+    throw invalidBody(isComplete ? notValid(decoding) : 'The request ended before its body was complete.')
   } finally {
     clearInterval(pace)
   }
   return body.whole()
 }
 
-/** A part of the usual time. */
+/** Of the usual time. */
 const SHORTEST = 1 / 6
+
+/** Also when something follows that is no part of it. */
+const notValid = ({ name }: Decoding): string =>
+  `The body is not valid ${name}, which its Content-Encoding says.`
 
 /** The bytes of a body. A chunk may be a single byte, which costs two hundred when it is kept as it came. */
 class Body {

@@ -1,19 +1,28 @@
 import type { IncomingMessage } from 'node:http'
-import type { Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import {
+  type BrotliDecompress,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  type Gunzip,
+  type Inflate,
+} from 'node:zlib'
 import { AppError } from '../errors.ts'
 
 /** Of what is decompressed so much comes at a time, in bytes. */
 const CHUNK = { chunkSize: 64 * 1024 }
 
-const DECODERS: Record<string, () => Transform> = {
+/** `bytesWritten` are the compressed bytes that it has taken. */
+type Decoder = Gunzip | Inflate | BrotliDecompress
+
+const DECODERS: Record<string, () => Decoder> = {
   gzip: () => createGunzip(CHUNK),
   'x-gzip': () => createGunzip(CHUNK),
   deflate: () => createInflate(CHUNK),
   br: () => createBrotliDecompress(CHUNK),
 }
 
-export type Decoding = { name: string; decoder: Transform }
+export type Decoding = { name: string; decoder: Decoder }
 
 /** What undoes the Content-Encoding of a request (RFC 9110, 8.4); null for none. Throws UNSUPPORTED_MEDIA_TYPE. */
 export function decodingOf({ headers }: IncomingMessage): Decoding | null {

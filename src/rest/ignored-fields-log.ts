@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import type { UnknownField } from './unknown-fields.ts'
 
-/** Above, the project that was added first makes room, and may be told of again. */
-const MAX_PROJECTS = 1_000
-/** Of one project; whoever sends more different ones makes them up. */
+/** Keys of projects, public and secret; above, the one that was added first makes room, and may be told of again. */
+const MAX_KEYS = 2_000
+/** With one key; whoever sends more different ones makes them up. */
 const MAX_FIELDS = 50
 
 /** Says in the log once per project and field that requests have it and nobody reads it. */
@@ -37,7 +37,7 @@ export class IgnoredFieldsLog {
   #toldWith(key: string): Set<string> {
     const known = this.#toldOf.get(key)
     if (known) return known
-    const [oldest] = this.#toldOf.size >= MAX_PROJECTS ? this.#toldOf.keys() : []
+    const [oldest] = this.#toldOf.size >= MAX_KEYS ? this.#toldOf.keys() : []
     if (oldest !== undefined) this.#toldOf.delete(oldest)
     const told = new Set<string>()
     this.#toldOf.set(key, told)

@@ -35,6 +35,18 @@ scenario('A compressed body', startService, (test) => {
     })
   }
 
+  test('is refused when something follows that is no part of it', async (service) => {
+    for (const [name, compress] of CODINGS.filter(([coding]) => coding !== 'identity')) {
+      const { status, body } = await track(
+        service,
+        name,
+        Buffer.concat([compress(JSON.stringify(TRACK)), Buffer.from('more')]),
+      )
+      assert.is(status, 400, name)
+      assert.match(body.error.message, `not valid ${name.toLowerCase()}`)
+    }
+  })
+
   test('goes to GraphQL, and holds files', async ({ call, project }) => {
     const headers = { 'content-encoding': 'gzip' }
     const query = gzipSync(JSON.stringify({ query: '{ __typename }' }))

@@ -119,8 +119,13 @@ export const noteTotal = statement<{ projectId: string; key: string; count: numb
    on conflict (project_id, key) do update set count = excluded.count, counted_at = excluded.counted_at`,
 )
 
-/** All conditions together, on contacts of the project that are kept. */
+/**
+ * All conditions together, on contacts of the project that are kept. Throws when two conditions name a parameter alike:
+ * one of them would be asked with the other's value.
+ */
 function join(conditions: ContactCondition[]): ContactCondition {
+  const names = conditions.flatMap(({ params }) => Object.keys(params))
+  if (new Set(names).size < names.length) throw new Error(`Conditions share a parameter: ${names.join(', ')}`)
   const own = ['c.project_id = :projectId::uuid', isKept('c')]
   return {
     text: [...own, ...conditions.map(({ text }) => text)].join(' and '),

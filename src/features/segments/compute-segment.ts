@@ -1,12 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Ctx } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
+import { soon } from '../../lib/async/soon.ts'
 import { askForPass } from '../memberships/compute.ts'
 import { getSegment, segmentNotFound } from './find-segment.ts'
-
-/** How long a request waits for background work, and how often it looks. */
-const WAIT_MS = 5_000
-const LOOK_EVERY_MS = 50
 
 export type ComputeResult = {
   added: number | null
@@ -31,12 +27,15 @@ export async function computeSegment(ctx: Ctx, id: string): Promise<ComputeResul
     if (number === null) throw segmentNotFound()
     return number
   })
-  for (const deadline = performance.now() + WAIT_MS; performance.now() < deadline; ) {
-    const { passEnded, endedAdded, endedRemoved, memberCount } = await getSegment(ctx, segment.id)
-    if (passEnded >= asked) {
-      return { added: endedAdded, removed: endedRemoved, total: memberCount, status: 'completed' }
-    }
-    await pause(LOOK_EVERY_MS)
+  const ended = await soon(async () => {
+    const found = await getSegment(ctx, segment.id)
+    return found.passEnded >= asked ? found : null
+  })
+  if (ended === null) return { added: null, removed: null, total: null, status: 'running' }
+  return {
+    added: ended.endedAdded,
+    removed: ended.endedRemoved,
+    total: ended.memberCount,
+    status: 'completed',
   }
-  return { added: null, removed: null, total: null, status: 'running' }
 }
