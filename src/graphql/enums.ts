@@ -1,11 +1,8 @@
-import type {
-  CampaignStatus as CampaignStatusValue,
-  MessageType as MessageTypeValue,
-} from '../generated/prisma/enums.ts'
+import type { CampaignStatus, MessageType } from '../generated/prisma/enums.ts'
 import { defineEnum } from './inputs/zod-input.ts'
 
 /** Enumerations that more than one feature shows. */
-export const MessageType = defineEnum<MessageTypeValue>('MessageType', {
+export const MessageTypeRef = defineEnum<MessageType>('MessageType', {
   description: 'Kind of a message: it decides who may receive it and whether it has an unsubscribe link.',
   values: {
     TRANSACTIONAL: {
@@ -23,7 +20,7 @@ export const MessageType = defineEnum<MessageTypeValue>('MessageType', {
   },
 })
 
-export const CampaignStatus = defineEnum<CampaignStatusValue>('CampaignStatus', {
+export const CampaignStatusRef = defineEnum<CampaignStatus>('CampaignStatus', {
   description: 'State of a campaign between its creation and its end.',
   values: {
     DRAFT: { description: 'A campaign that can still be changed; nothing is sent yet.' },

@@ -4,7 +4,7 @@ import { type PublicConfiguration, publicConfiguration } from './configuration.t
 
 type Features = PublicConfiguration['features']
 
-const PublicUrls = builder.objectRef<PublicConfiguration['urls']>('PublicUrls').implement({
+const PublicUrlsRef = builder.objectRef<PublicConfiguration['urls']>('PublicUrls').implement({
   description: 'Addresses of the parts of this service.',
   fields: (t) => ({
     api: t.exposeString('api', {
@@ -17,14 +17,14 @@ const PublicUrls = builder.objectRef<PublicConfiguration['urls']>('PublicUrls').
   }),
 })
 
-const BillingFeature = builder.objectRef<Features['billing']>('BillingFeature').implement({
+const BillingFeatureRef = builder.objectRef<Features['billing']>('BillingFeature').implement({
   description: 'Settings of billing.',
   fields: (t) => ({
     enabled: t.exposeBoolean('enabled', { description: 'Whether projects pay for what they use.' }),
   }),
 })
 
-const StorageFeature = builder.objectRef<Features['storage']>('StorageFeature').implement({
+const StorageFeatureRef = builder.objectRef<Features['storage']>('StorageFeature').implement({
   description: 'Settings of the store of uploaded images.',
   fields: (t) => ({
     enabled: t.exposeBoolean('enabled', { description: 'Whether images can be uploaded.' }),
@@ -34,7 +34,7 @@ const StorageFeature = builder.objectRef<Features['storage']>('StorageFeature').
   }),
 })
 
-const AuthProviders = builder.objectRef<Features['authProviders']>('AuthProviders').implement({
+const AuthProvidersRef = builder.objectRef<Features['authProviders']>('AuthProviders').implement({
   description: 'Providers through which people can sign in, besides with a password.',
   fields: (t) => ({
     github: t.exposeBoolean('github', { description: 'Whether people can sign in through GitHub.' }),
@@ -42,7 +42,7 @@ const AuthProviders = builder.objectRef<Features['authProviders']>('AuthProvider
   }),
 })
 
-const SignupFeature = builder.objectRef<Features['signup']>('SignupFeature').implement({
+const SignupFeatureRef = builder.objectRef<Features['signup']>('SignupFeature').implement({
   description: 'Settings of signing up.',
   fields: (t) => ({
     disabled: t.exposeBoolean('disabled', {
@@ -51,7 +51,7 @@ const SignupFeature = builder.objectRef<Features['signup']>('SignupFeature').imp
   }),
 })
 
-const SmtpFeature = builder.objectRef<Features['smtp']>('SmtpFeature').implement({
+const SmtpFeatureRef = builder.objectRef<Features['smtp']>('SmtpFeature').implement({
   description: 'Settings of sending by handing mail in over SMTP.',
   fields: (t) => ({
     enabled: t.exposeBoolean('enabled', { description: 'Whether mail can be handed in over SMTP.' }),
@@ -63,29 +63,29 @@ const SmtpFeature = builder.objectRef<Features['smtp']>('SmtpFeature').implement
   }),
 })
 
-const PublicFeatures = builder.objectRef<Features>('PublicFeatures').implement({
+const PublicFeaturesRef = builder.objectRef<Features>('PublicFeatures').implement({
   description: 'Features of this service, and whether they are on.',
   fields: (t) => ({
-    billing: t.expose('billing', { type: BillingFeature, description: 'Settings of billing.' }),
-    storage: t.expose('storage', { type: StorageFeature, description: 'Store of uploaded images.' }),
+    billing: t.expose('billing', { type: BillingFeatureRef, description: 'Settings of billing.' }),
+    storage: t.expose('storage', { type: StorageFeatureRef, description: 'Store of uploaded images.' }),
     authProviders: t.expose('authProviders', {
-      type: AuthProviders,
+      type: AuthProvidersRef,
       description: 'Providers through which people can sign in.',
     }),
-    signup: t.expose('signup', { type: SignupFeature, description: 'Settings of signing up.' }),
-    smtp: t.expose('smtp', { type: SmtpFeature, description: 'Sending by handing mail in over SMTP.' }),
+    signup: t.expose('signup', { type: SignupFeatureRef, description: 'Settings of signing up.' }),
+    smtp: t.expose('smtp', { type: SmtpFeatureRef, description: 'Sending by handing mail in over SMTP.' }),
   }),
 })
 
-const PublicConfigurationType = builder.objectRef<PublicConfiguration>('PublicConfiguration').implement({
+const PublicConfigurationRef = builder.objectRef<PublicConfiguration>('PublicConfiguration').implement({
   description: 'Configuration of this service, as far as anyone may know it.',
   fields: (t) => ({
     environment: t.exposeString('environment', {
       description: 'Environment that the service runs in: development, test or production.',
     }),
-    urls: t.expose('urls', { type: PublicUrls, description: 'Addresses of the parts of this service.' }),
+    urls: t.expose('urls', { type: PublicUrlsRef, description: 'Addresses of the parts of this service.' }),
     features: t.expose('features', {
-      type: PublicFeatures,
+      type: PublicFeaturesRef,
       description: 'Features, and whether they are on.',
     }),
   }),
@@ -94,7 +94,7 @@ const PublicConfigurationType = builder.objectRef<PublicConfiguration>('PublicCo
 builder.queryField('config', (t) =>
   t.field({
     description: 'Configuration of this service: its addresses, and the features that are on. Needs no key.',
-    type: PublicConfigurationType,
+    type: PublicConfigurationRef,
     access: 'anyone',
     rest: get('/config', 'Configuration'),
     resolve: (_root, _args, { config }) => publicConfiguration(config),

@@ -1,4 +1,4 @@
-import { AudienceUsage } from '../../graphql/audience-usage.ts'
+import { AudienceUsageRef } from '../../graphql/audience-usage.ts'
 import { builder } from '../../graphql/builder.ts'
 import { get, remove } from '../../graphql/rest-route.ts'
 import { isJsonObject } from '../../lib/json.ts'
@@ -13,7 +13,7 @@ import {
 } from './custom-fields.ts'
 import { type DeletedField, deleteField } from './field-deletions.ts'
 
-const ContactFieldType = builder.enumType('ContactFieldType', {
+const ContactFieldTypeRef = builder.enumType('ContactFieldType', {
   description: 'Type that most values of a field have.',
   values: {
     string: { description: 'Text that is not a date.' },
@@ -32,7 +32,7 @@ const ContactFieldRef = builder.objectRef<ContactField>('ContactField').implemen
       description: 'Name as filters use it; custom fields are `data.<key>`.',
     }),
     type: t.expose('type', {
-      type: ContactFieldType,
+      type: ContactFieldTypeRef,
       description: 'Type of most values of the field, found by looking at them.',
     }),
     coverage: t.exposeFloat('coverage', {
@@ -45,7 +45,7 @@ const ContactFieldRef = builder.objectRef<ContactField>('ContactField').implemen
   }),
 })
 
-const ContactFieldList = builder.objectRef<ContactField[]>('ContactFieldList').implement({
+const ContactFieldListRef = builder.objectRef<ContactField[]>('ContactFieldList').implement({
   description:
     'Fields of contacts: the standard ones first, then custom ones by how many contacts have them.',
   fields: (t) => ({
@@ -62,14 +62,14 @@ builder.queryField('contactFields', (t) =>
   t.field({
     description:
       'Standard and custom fields of contacts, with inferred types and how many contacts have them.',
-    type: ContactFieldList,
+    type: ContactFieldListRef,
     access: 'secretKey',
     rest: get('/contacts/fields', 'Contacts'),
     resolve: (_root, _args, ctx) => listFields(ctx),
   }),
 )
 
-const FieldValuesRef = builder.objectRef<FieldValues>('ContactFieldValues').implement({
+const ContactFieldValuesRef = builder.objectRef<FieldValues>('ContactFieldValues').implement({
   description: 'Values of a custom field.',
   fields: (t) => ({
     field: t.exposeString('field', { description: 'Name of the field as the request gave it.' }),
@@ -92,7 +92,7 @@ builder.queryField('contactFieldValues', (t) =>
   t.field({
     description:
       'Distinct values of a custom field; of more than 5,000 contacts those that a random sample of them has.',
-    type: FieldValuesRef,
+    type: ContactFieldValuesRef,
     access: 'secretKey',
     rest: get('/contacts/fields/:field/values', 'Contacts'),
     args: {
@@ -107,9 +107,9 @@ builder.queryField('contactFieldValues', (t) =>
   }),
 )
 
-const FieldUsageRef = builder.objectRef<FieldUsage>('ContactFieldUsage').implement({
+const ContactFieldUsageRef = builder.objectRef<FieldUsage>('ContactFieldUsage').implement({
   description: 'Everything that refers to a custom field.',
-  interfaces: [AudienceUsage],
+  interfaces: [AudienceUsageRef],
   fields: (t) => ({
     contactCount: t.exposeInt('contactCount', {
       description: 'Number of contacts that have the field; above 10,000 an estimate from a sample.',
@@ -123,7 +123,7 @@ const FieldUsageRef = builder.objectRef<FieldUsage>('ContactFieldUsage').impleme
 builder.queryField('contactFieldUsage', (t) =>
   t.field({
     description: 'The segments, campaigns and workflows that refer to a custom field.',
-    type: FieldUsageRef,
+    type: ContactFieldUsageRef,
     access: 'secretKey',
     rest: get('/contacts/fields/:field/usage', 'Contacts'),
     args: { field: t.arg.string(fieldArgument) },
@@ -131,7 +131,7 @@ builder.queryField('contactFieldUsage', (t) =>
   }),
 )
 
-const DeletedFieldRef = builder.objectRef<DeletedField>('DeletedContactField').implement({
+const DeletedContactFieldRef = builder.objectRef<DeletedField>('DeletedContactField').implement({
   description: 'Outcome of the deletion of a field.',
   fields: (t) => ({
     deletedFrom: t.exposeInt('deletedFrom', {
@@ -152,7 +152,7 @@ builder.mutationField('deleteContactField', (t) =>
   t.field({
     description:
       'Removes a custom field from all existing contacts, when nothing refers to it. Contacts created later keep it; what is written to the others meanwhile may be removed, too.',
-    type: DeletedFieldRef,
+    type: DeletedContactFieldRef,
     access: 'secretKey',
     rest: remove('/contacts/fields/:field', 'Contacts', {
       status: 200,

@@ -1,4 +1,4 @@
-import type { JobState as StateValue, ContactJobType as TypeValue } from '../../generated/prisma/enums.ts'
+import type { ContactJobType, JobState } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
 import { createdAt, idOf, timeWhen } from '../../graphql/common-fields.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
@@ -10,17 +10,17 @@ import { followJob } from './follow-job.ts'
 import { type FailedRow, type ImportResult, readResult } from './import.rules.ts'
 import { importContactsInput, MAX_IMPORT_BYTES, startImport } from './import.ts'
 
-const ContactJobType = builder.enumType('ContactJobType', {
+const ContactJobTypeRef = builder.enumType('ContactJobType', {
   description: 'Kind of work that a job does to contacts.',
   values: {
     IMPORT: { description: 'Creates and updates contacts from a CSV file.' },
     SUBSCRIBE: { description: 'Subscribes many contacts.' },
     UNSUBSCRIBE: { description: 'Unsubscribes many contacts.' },
     DELETE: { description: 'Deletes many contacts, each with its mail, events and memberships.' },
-  } satisfies Record<TypeValue, object>,
+  } satisfies Record<ContactJobType, object>,
 })
 
-const JobState = builder.enumType('JobState', {
+const JobStateRef = builder.enumType('JobState', {
   description: 'State of a background job.',
   values: {
     waiting: { description: 'A job that has not begun; the jobs of a project take turns.' },
@@ -30,10 +30,10 @@ const JobState = builder.enumType('JobState', {
       description:
         'A job that was given up, or cancelled with the reason "Cancelled."; what it had done stays done.',
     },
-  } satisfies Record<StateValue, object>,
+  } satisfies Record<JobState, object>,
 })
 
-const QueuedJob = builder.objectRef<{ jobId: string; message: string }>('QueuedJob').implement({
+const QueuedJobRef = builder.objectRef<{ jobId: string; message: string }>('QueuedJob').implement({
   description: 'A background job that was accepted.',
   fields: (t) => ({
     jobId: t.exposeID('jobId', {
@@ -46,13 +46,13 @@ const QueuedJob = builder.objectRef<{ jobId: string; message: string }>('QueuedJ
 })
 
 /** What an import and a bulk job have in common. */
-const Job = builder.interfaceRef<ContactJob>('Job').implement({
+const JobRef = builder.interfaceRef<ContactJob>('Job').implement({
   description: 'Work on contacts that is done in the background: an import or a bulk change.',
   resolveType: ({ type }) => (type === 'IMPORT' ? 'ImportJob' : 'BulkJob'),
   fields: (t) => ({
     id: t.exposeID('id', idOf('job')),
-    type: t.expose('type', { type: ContactJobType, description: 'Kind of work that the job does.' }),
-    state: t.expose('state', { type: JobState, description: 'State that the job is in.' }),
+    type: t.expose('type', { type: ContactJobTypeRef, description: 'Kind of work that the job does.' }),
+    state: t.expose('state', { type: JobStateRef, description: 'State that the job is in.' }),
     progress: t.exposeInt('progress', {
       description: 'Share of the work that is done, in percent: 0 to 100.',
     }),
@@ -65,7 +65,7 @@ const Job = builder.interfaceRef<ContactJob>('Job').implement({
   }),
 })
 
-const ImportError = builder.objectRef<FailedRow>('ImportError').implement({
+const ImportErrorRef = builder.objectRef<FailedRow>('ImportError').implement({
   description: 'A row of the file that was not imported.',
   fields: (t) => ({
     row: t.exposeInt('row', {
@@ -90,13 +90,13 @@ const ImportResultRef = builder.objectRef<ImportResult>('ImportResult').implemen
       description: 'Number of rows that say nothing new about their contact.',
     }),
     failed: t.exposeInt('failed', { description: 'Number of rows that could not be imported.' }),
-    errors: t.expose('errors', { type: [ImportError], description: 'Rows that failed, the first 100.' }),
+    errors: t.expose('errors', { type: [ImportErrorRef], description: 'Rows that failed, the first 100.' }),
   }),
 })
 
-const ImportJob = builder.objectRef<ContactJob>('ImportJob').implement({
+const ImportJobRef = builder.objectRef<ContactJob>('ImportJob').implement({
   description: 'An import of contacts from a CSV file.',
-  interfaces: [Job],
+  interfaces: [JobRef],
   fields: (t) => ({
     result: t.field({
       type: ImportResultRef,
@@ -106,7 +106,7 @@ const ImportJob = builder.objectRef<ContactJob>('ImportJob').implement({
   }),
 })
 
-const BulkError = builder.objectRef<FailedContact>('BulkError').implement({
+const BulkErrorRef = builder.objectRef<FailedContact>('BulkError').implement({
   description: 'A contact that was not changed.',
   fields: (t) => ({
     contactId: t.exposeString('contactId', { description: 'Id as the request gave it, in lower case.' }),
@@ -130,13 +130,13 @@ const BulkResultRef = builder.objectRef<BulkResult>('BulkResult').implement({
     failureCount: t.exposeInt('failureCount', {
       description: 'Number of ids that no contact of the project has.',
     }),
-    errors: t.expose('errors', { type: [BulkError], description: 'Contacts that failed, the first 100.' }),
+    errors: t.expose('errors', { type: [BulkErrorRef], description: 'Contacts that failed, the first 100.' }),
   }),
 })
 
-const BulkJob = builder.objectRef<ContactJob>('BulkJob').implement({
+const BulkJobRef = builder.objectRef<ContactJob>('BulkJob').implement({
   description: 'A bulk change: many contacts are subscribed, unsubscribed or deleted.',
-  interfaces: [Job],
+  interfaces: [JobRef],
   fields: (t) => ({
     result: t.field({
       type: BulkResultRef,
@@ -150,7 +150,7 @@ builder.mutationField('importContacts', (t) =>
   t.field({
     description:
       'Imports contacts from a CSV file in the background. The first row names the columns: email is required, subscribed is optional, all others become data.',
-    type: QueuedJob,
+    type: QueuedJobRef,
     access: 'secretKey',
     rest: post('/contacts/import', 'Contacts', {
       status: 202,
@@ -171,7 +171,7 @@ const bulkField = (name: string, path: string, type: BulkType, description: stri
   builder.mutationField(name, (t) =>
     t.field({
       description,
-      type: QueuedJob,
+      type: QueuedJobRef,
       access: 'secretKey',
       rest: post(path, 'Contacts', { status: 202, shortErrorFor: 'anyField' }),
       args: { input: t.arg(bulkInput) },
@@ -209,7 +209,7 @@ const jobId = {
 builder.queryField('importJob', (t) =>
   t.field({
     description: 'One import, with its progress and its outcome so far.',
-    type: ImportJob,
+    type: ImportJobRef,
     access: 'secretKey',
     rest: get('/contacts/import/:jobId', 'Contacts'),
     args: { jobId: t.arg.id(jobId) },
@@ -220,7 +220,7 @@ builder.queryField('importJob', (t) =>
 builder.queryField('bulkJob', (t) =>
   t.field({
     description: 'One bulk change, with its progress and its outcome so far.',
-    type: BulkJob,
+    type: BulkJobRef,
     access: 'secretKey',
     rest: get('/contacts/bulk/:jobId', 'Contacts'),
     args: { jobId: t.arg.id(jobId) },
@@ -233,7 +233,7 @@ const followed = 'The job as it is at the moment, then after every change, until
 builder.subscriptionField('importProgress', (t) =>
   t.field({
     description: followed,
-    type: ImportJob,
+    type: ImportJobRef,
     access: 'secretKey',
     args: { jobId: t.arg.id(jobId) },
     subscribe: (_root, { jobId }, ctx) => followJob(ctx, jobId, ['IMPORT']),
@@ -244,7 +244,7 @@ builder.subscriptionField('importProgress', (t) =>
 builder.subscriptionField('bulkProgress', (t) =>
   t.field({
     description: followed,
-    type: BulkJob,
+    type: BulkJobRef,
     access: 'secretKey',
     args: { jobId: t.arg.id(jobId) },
     subscribe: (_root, { jobId }, ctx) => followJob(ctx, jobId, BULK_TYPES),
@@ -255,7 +255,7 @@ builder.subscriptionField('bulkProgress', (t) =>
 builder.mutationField('cancelContactJob', (t) =>
   t.field({
     description: 'Stops an import or a bulk change. What it has done stays done.',
-    type: Job,
+    type: JobRef,
     access: 'secretKey',
     args: { jobId: t.arg.id(jobId) },
     resolve: (_root, { jobId }, ctx) => cancelJob(ctx, jobId),

@@ -26,7 +26,7 @@ const DATA = {
   description: 'Custom fields by name, at most 64 KB as JSON; also the variables of templates.',
 } as const
 
-export const Contact = builder.prismaObject('Contact', {
+export const ContactRef = builder.prismaObject('Contact', {
   description: 'A person whom mail is sent to.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('contact')),
@@ -38,7 +38,7 @@ export const Contact = builder.prismaObject('Contact', {
   }),
 })
 
-const UpsertMeta = builder.objectRef<{ isNew: boolean }>('UpsertMeta').implement({
+const UpsertMetaRef = builder.objectRef<{ isNew: boolean }>('UpsertMeta').implement({
   description: 'What an upsert did.',
   fields: (t) => ({
     isNew: t.exposeBoolean('isNew', { description: 'Whether the contact was created.' }),
@@ -49,7 +49,7 @@ const UpsertMeta = builder.objectRef<{ isNew: boolean }>('UpsertMeta').implement
   }),
 })
 
-const UpsertedContact = builder.objectRef<Upserted>('UpsertedContact').implement({
+const UpsertedContactRef = builder.objectRef<Upserted>('UpsertedContact').implement({
   description: 'A contact that was created or updated.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('contact')),
@@ -59,7 +59,7 @@ const UpsertedContact = builder.objectRef<Upserted>('UpsertedContact').implement
     createdAt: t.expose('createdAt', createdAt),
     updatedAt: t.expose('updatedAt', updatedAt),
     _meta: t.field({
-      type: UpsertMeta,
+      type: UpsertMetaRef,
       description: 'Whether the contact was created or updated.',
       resolve: ({ outcome }) => ({ isNew: outcome === 'created' }),
     }),
@@ -78,7 +78,7 @@ const isUpdate = (data: unknown): boolean =>
 builder.queryField('contacts', (t) =>
   t.field({
     description: 'The contacts of the project, newest first unless told otherwise.',
-    type: cursorPageOf('ContactPage', Contact),
+    type: cursorPageOf('ContactPage', ContactRef),
     access: 'secretKey',
     rest: get('/contacts', 'Contacts', { graphqlOnly: ['filter'], errors: ['BAD_REQUEST'] }),
     args: {
@@ -104,7 +104,7 @@ builder.queryField('contacts', (t) =>
 builder.queryField('contact', (t) =>
   t.field({
     description: 'One contact of the project, by its id or, in GraphQL, by its address.',
-    type: Contact,
+    type: ContactRef,
     access: 'secretKey',
     rest: get('/contacts/:id', 'Contacts', { graphqlOnly: ['email'], errors: ['CONTACT_NOT_FOUND'] }),
     args: {
@@ -120,7 +120,7 @@ builder.queryField('contact', (t) =>
 builder.mutationField('createContact', (t) =>
   t.field({
     description: 'Creates a contact, or merges the input into the existing one with the address.',
-    type: UpsertedContact,
+    type: UpsertedContactRef,
     access: 'secretKey',
     rest: create('/contacts', 'Contacts', {
       shortErrorFor: ['email'],
@@ -134,7 +134,7 @@ builder.mutationField('createContact', (t) =>
 builder.mutationField('updateContact', (t) =>
   t.field({
     description: 'Changes the given fields of a contact.',
-    type: Contact,
+    type: ContactRef,
     access: 'secretKey',
     rest: patch('/contacts/:id', 'Contacts', { errors: ['CONTACT_NOT_FOUND', 'CONFLICT'] }),
     args: {
@@ -160,7 +160,7 @@ builder.mutationField('deleteContact', (t) =>
   }),
 )
 
-const ContactLookup = builder.objectRef<Lookup>('ContactLookup').implement({
+const ContactLookupRef = builder.objectRef<Lookup>('ContactLookup').implement({
   description: 'Addresses of a lookup by whether they belong to contacts; each once, in lower case.',
   fields: (t) => ({
     found: t.exposeStringList('found', { description: 'Addresses that contacts of the project have.' }),
@@ -173,7 +173,7 @@ const ContactLookup = builder.objectRef<Lookup>('ContactLookup').implement({
 builder.queryField('lookupContacts', (t) =>
   t.field({
     description: 'Tells which addresses belong to contacts of the project.',
-    type: ContactLookup,
+    type: ContactLookupRef,
     access: 'secretKey',
     rest: post('/contacts/lookup', 'Contacts', { shortErrorFor: 'anyField' }),
     args: { input: t.arg(inputArgument('LookupContactsInput', lookupContactsInput)) },

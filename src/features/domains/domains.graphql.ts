@@ -1,4 +1,4 @@
-import type { DomainStatus as DomainStatusValue } from '../../generated/prisma/enums.ts'
+import type { DomainStatus } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
 import { createdAt, idOf, projectId, requiredId, timeWhen, updatedAt } from '../../graphql/common-fields.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
@@ -6,16 +6,16 @@ import { create, get, remove } from '../../graphql/rest-route.ts'
 import { readRecords, type StoredRecord } from './dns-records.rules.ts'
 import { addDomain, addDomainInput, deleteDomain, listDomains } from './domains.ts'
 
-const DomainStatus = builder.enumType('DomainStatus', {
+const DomainStatusRef = builder.enumType('DomainStatus', {
   description: 'State of the verification of a sender domain.',
   values: {
     PENDING: { description: 'A domain whose DNS records are not confirmed; mail from it is refused.' },
     VERIFIED: { description: 'A domain that mail may be sent from.' },
     FAILED: { description: 'A domain whose verification failed; mail from it is refused.' },
-  } satisfies Record<DomainStatusValue, object>,
+  } satisfies Record<DomainStatus, object>,
 })
 
-const DnsRecordType = builder.objectRef<StoredRecord>('DnsRecord').implement({
+const DnsRecordRef = builder.objectRef<StoredRecord>('DnsRecord').implement({
   description: 'A record to publish in the DNS of a domain.',
   fields: (t) => ({
     type: t.exposeString('type', { description: 'Type of the DNS record: TXT, CNAME or MX.' }),
@@ -41,7 +41,7 @@ const DnsRecordType = builder.objectRef<StoredRecord>('DnsRecord').implement({
   }),
 })
 
-const Domain = builder.prismaObject('Domain', {
+const DomainRef = builder.prismaObject('Domain', {
   description: 'A domain that mail of the project may come from once it is verified.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('domain')),
@@ -49,13 +49,13 @@ const Domain = builder.prismaObject('Domain', {
     domain: t.exposeString('domain', {
       description: 'Domain name in lower case; international names in their ASCII form (xn--…).',
     }),
-    status: t.expose('status', { type: DomainStatus, description: 'State of the verification.' }),
+    status: t.expose('status', { type: DomainStatusRef, description: 'State of the verification.' }),
     verified: t.boolean({
       description: 'Whether mail may be sent from the domain: its status is VERIFIED.',
       resolve: ({ status }) => status === 'VERIFIED',
     }),
     records: t.field({
-      type: [DnsRecordType],
+      type: [DnsRecordRef],
       description: 'DNS records to publish, each with its state.',
       resolve: ({ records }) => readRecords(records),
     }),
@@ -69,7 +69,7 @@ const Domain = builder.prismaObject('Domain', {
 builder.queryField('domains', (t) =>
   t.field({
     description: 'The sender domains of a project, verified and pending, newest first.',
-    type: [Domain],
+    type: [DomainRef],
     access: 'secretKey',
     rest: get('/domains/project/:projectId', 'Domains'),
     args: {
@@ -85,7 +85,7 @@ builder.queryField('domains', (t) =>
 builder.mutationField('addDomain', (t) =>
   t.field({
     description: 'Adds a sender domain and returns the DNS records to publish.',
-    type: Domain,
+    type: DomainRef,
     access: 'secretKey',
     rest: create('/domains', 'Domains', { errors: ['CONFLICT'] }),
     args: { input: t.arg(inputArgument('AddDomainInput', addDomainInput)) },

@@ -1,4 +1,4 @@
-import type { EmailSource as SourceValue, EmailStatus as StatusValue } from '../../generated/prisma/enums.ts'
+import type { EmailSource, EmailStatus } from '../../generated/prisma/enums.ts'
 import { batched } from '../../graphql/batched.ts'
 import { builder } from '../../graphql/builder.ts'
 import {
@@ -11,12 +11,12 @@ import {
   updatedAt,
 } from '../../graphql/common-fields.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
-import { MessageType } from '../../graphql/enums.ts'
+import { MessageTypeRef } from '../../graphql/enums.ts'
 import { relatedPages } from '../../graphql/related-pages.ts'
-import { Contact } from '../contacts/contacts.graphql.ts'
+import { ContactRef } from '../contacts/contacts.graphql.ts'
 import { areUnderWay, countContactEmails, getEmail, pagesOfContactEmails, readBodies } from './emails.ts'
 
-const EmailStatus = builder.enumType('EmailStatus', {
+const EmailStatusRef = builder.enumType('EmailStatus', {
   description:
     'State of a message between its acceptance and its end. A late lower state never replaces a higher one.',
   values: {
@@ -35,10 +35,10 @@ const EmailStatus = builder.enumType('EmailStatus', {
     },
     CANCELLED: { description: 'A message that was stopped before it was handed over.' },
     RECEIVED: { description: 'An inbound message, from the contact.' },
-  } satisfies Record<StatusValue, object>,
+  } satisfies Record<EmailStatus, object>,
 })
 
-const EmailSource = builder.enumType('EmailSource', {
+const EmailSourceRef = builder.enumType('EmailSource', {
   description: 'Origin of a message.',
   values: {
     TRANSACTIONAL: { description: 'A request to send: sendEmail or POST /v1/send.' },
@@ -46,7 +46,7 @@ const EmailSource = builder.enumType('EmailSource', {
     WORKFLOW: { description: 'A step of a workflow.' },
     TEST: { description: 'A test of a campaign, to one address.' },
     INBOUND: { description: 'Mail that the project has received.' },
-  } satisfies Record<SourceValue, object>,
+  } satisfies Record<EmailSource, object>,
 })
 
 const isUnderWay = batched(areUnderWay)
@@ -55,7 +55,7 @@ const bodyOf = batched((ctx, ids) => {
   return ctx.reads?.take(read) ?? read()
 })
 
-const Email = builder.prismaObject('Email', {
+const EmailRef = builder.prismaObject('Email', {
   description: 'One message to one contact.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('email')),
@@ -84,10 +84,10 @@ const Email = builder.prismaObject('Email', {
         'HTML as rendered for this recipient; null once its retention has ended, 90 days by default. The bodies of several messages in one answer may have at most 16 MB together.',
       resolve: ({ id }, _args, ctx) => bodyOf(ctx, id),
     }),
-    type: t.expose('type', { type: MessageType, description: 'Kind of the message.' }),
-    sourceType: t.expose('sourceType', { type: EmailSource, description: 'Origin of the message.' }),
+    type: t.expose('type', { type: MessageTypeRef, description: 'Kind of the message.' }),
+    sourceType: t.expose('sourceType', { type: EmailSourceRef, description: 'Origin of the message.' }),
     status: t.field({
-      type: EmailStatus,
+      type: EmailStatusRef,
       description: 'State of the message at this moment.',
       resolve: async ({ id, status }, _args, ctx) =>
         status === 'PENDING' && (await isUnderWay(ctx, id)) ? 'SENDING' : status,
@@ -140,14 +140,14 @@ const Email = builder.prismaObject('Email', {
 builder.queryField('email', (t) =>
   t.prismaField({
     description: 'One message of the project, with its state.',
-    type: Email,
+    type: EmailRef,
     access: 'secretKey',
     args: { id: t.arg.id(requiredId('email')) },
     resolve: (query, _root, { id }, ctx) => getEmail(ctx, id, query),
   }),
 )
 
-const EmailPage = cursorPageOf('EmailPage', Email)
+const EmailPageRef = cursorPageOf('EmailPage', EmailRef)
 
 const emailsOf = relatedPages({
   name: 'emails of contact',
@@ -155,10 +155,10 @@ const emailsOf = relatedPages({
   count: countContactEmails,
 })
 
-builder.objectField(Contact, 'emails', (t) =>
+builder.objectField(ContactRef, 'emails', (t) =>
   t.field({
     description: 'Mail to and from the contact, the newest first.',
-    type: EmailPage,
+    type: EmailPageRef,
     extensions: { relation: true },
     args: cursorArguments,
     resolve: ({ id }, args, ctx) => emailsOf(ctx, id, args),

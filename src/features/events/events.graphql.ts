@@ -1,10 +1,10 @@
-import { AudienceUsage } from '../../graphql/audience-usage.ts'
+import { AudienceUsageRef } from '../../graphql/audience-usage.ts'
 import { builder } from '../../graphql/builder.ts'
 import { createdAt, idOf, idOfOther, requiredId } from '../../graphql/common-fields.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { relatedPages } from '../../graphql/related-pages.ts'
 import { get, remove } from '../../graphql/rest-route.ts'
-import { Contact } from '../contacts/contacts.graphql.ts'
+import { ContactRef } from '../contacts/contacts.graphql.ts'
 import {
   type EventStatistics,
   type EventUsage,
@@ -15,7 +15,7 @@ import {
 import { deleteEventsOf } from './delete-events.ts'
 import { countContactEvents, listContactEvents, listEvents, pagesOfContactEvents } from './events.ts'
 
-export const Event = builder.prismaObject('Event', {
+export const EventRef = builder.prismaObject('Event', {
   description: 'Something that a contact did, or that happened to a contact or to mail.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('event')),
@@ -37,7 +37,7 @@ export const Event = builder.prismaObject('Event', {
   }),
 })
 
-export const EventPage = cursorPageOf('EventPage', Event)
+export const EventPageRef = cursorPageOf('EventPage', EventRef)
 
 const eventsOf = relatedPages({
   name: 'events of contact',
@@ -45,10 +45,10 @@ const eventsOf = relatedPages({
   count: countContactEvents,
 })
 
-builder.objectField(Contact, 'events', (t) =>
+builder.objectField(ContactRef, 'events', (t) =>
   t.field({
     description: 'Events of the contact, the newest first.',
-    type: EventPage,
+    type: EventPageRef,
     extensions: { relation: true },
     args: cursorArguments,
     resolve: ({ id }, args, ctx) => eventsOf(ctx, id, args),
@@ -58,7 +58,7 @@ builder.objectField(Contact, 'events', (t) =>
 builder.queryField('events', (t) =>
   t.field({
     description: 'Events of the project, the newest first.',
-    type: EventPage,
+    type: EventPageRef,
     access: 'secretKey',
     rest: get('/events', 'Events', { errors: ['BAD_REQUEST'] }),
     args: {
@@ -77,7 +77,7 @@ builder.queryField('events', (t) =>
 builder.queryField('contactEvents', (t) =>
   t.field({
     description: 'All events of a contact, the newest first.',
-    type: EventPage,
+    type: EventPageRef,
     access: 'secretKey',
     rest: get('/events/contact/:contactId', 'Events', { errors: ['BAD_REQUEST', 'CONTACT_NOT_FOUND'] }),
     args: { contactId: t.arg.id(requiredId('contact')), ...cursorArguments },
@@ -120,7 +120,7 @@ builder.queryField('eventStats', (t) =>
   }),
 )
 
-const EventNames = builder.objectRef<string[]>('EventNames').implement({
+const EventNamesRef = builder.objectRef<string[]>('EventNames').implement({
   description: 'The names that events of the project have.',
   fields: (t) => ({
     eventNames: t.stringList({
@@ -133,7 +133,7 @@ const EventNames = builder.objectRef<string[]>('EventNames').implement({
 builder.queryField('eventNames', (t) =>
   t.field({
     description: 'Every name that events of the project have, in alphabetical order; the first 100,000.',
-    type: EventNames,
+    type: EventNamesRef,
     access: 'secretKey',
     rest: get('/events/names', 'Events'),
     resolve: (_root, _args, ctx) => listEventNames(ctx),
@@ -142,7 +142,7 @@ builder.queryField('eventNames', (t) =>
 
 const EventUsageRef = builder.objectRef<EventUsage>('EventUsage').implement({
   description: 'Everything that refers to an event, and how often it happened.',
-  interfaces: [AudienceUsage],
+  interfaces: [AudienceUsageRef],
   fields: (t) => ({
     totalCount: t.exposeInt('totalCount', { description: 'Number of times that the event ever happened.' }),
     uniqueContacts: t.exposeInt('uniqueContacts', UNIQUE_CONTACTS),
@@ -166,7 +166,7 @@ builder.queryField('eventUsage', (t) =>
   }),
 )
 
-const DeletedEvents = builder.objectRef<{ deletedCount: number }>('DeletedEvents').implement({
+const DeletedEventsRef = builder.objectRef<{ deletedCount: number }>('DeletedEvents').implement({
   description: 'Outcome of the deletion of events.',
   fields: (t) => ({
     deletedCount: t.exposeInt('deletedCount', {
@@ -180,7 +180,7 @@ builder.mutationField('deleteEvents', (t) =>
   t.field({
     description:
       'Deletes every event of a name, when nothing refers to it. DELETE /events?name= takes any name; as parts of paths stats, names and track mean something else.',
-    type: DeletedEvents,
+    type: DeletedEventsRef,
     access: 'secretKey',
     rest: remove('/events/:eventName', 'Events', {
       byQuery: { path: '/events', parameter: 'name', argument: 'eventName' },

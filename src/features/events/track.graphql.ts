@@ -5,7 +5,7 @@ import { post } from '../../graphql/rest-route.ts'
 import { type TrackResult, trackEvent, trackInput } from './track.ts'
 import { trackContactEvent, trackContactEventInput } from './track-contact-event.ts'
 
-const TrackEventResult = builder.objectRef<TrackResult>('TrackEventResult').implement({
+const TrackEventResultRef = builder.objectRef<TrackResult>('TrackEventResult').implement({
   description: 'Outcome of tracking an event.',
   fields: (t) => ({
     contact: t.exposeID('contact', {
@@ -22,7 +22,7 @@ const TrackEventResult = builder.objectRef<TrackResult>('TrackEventResult').impl
 builder.mutationField('trackEvent', (t) =>
   t.field({
     description: 'Records an event of a contact, which is created or updated in the same commit.',
-    type: TrackEventResult,
+    type: TrackEventResultRef,
     access: 'publicKey',
     rest: post('/v1/track', 'Public API', { wrapped: true, rechecksKey: true }),
     idempotent: true,
@@ -38,7 +38,7 @@ builder.mutationField('trackContactEvent', (t) =>
   t.field({
     description:
       'Records an event with the secret key: as trackEvent, or for a contact that is named by its id.',
-    type: TrackEventResult,
+    type: TrackEventResultRef,
     access: 'secretKey',
     rest: post('/events/track', 'Events', { wrapped: true, errors: ['CONTACT_NOT_FOUND'] }),
     args: { input: t.arg(inputArgument('TrackContactEventInput', trackContactEventInput)) },

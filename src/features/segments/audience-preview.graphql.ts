@@ -1,7 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
 import { requiredId } from '../../graphql/common-fields.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
-import { Contact } from '../contacts/contacts.graphql.ts'
+import { ContactRef } from '../contacts/contacts.graphql.ts'
 import {
   type AudiencePreview,
   explainMembership,
@@ -25,7 +25,7 @@ const AudiencePreviewRef = builder.objectRef<AudiencePreview>('AudiencePreview')
       description: 'Number of them that would receive mail of the given type.',
     }),
     sample: t.expose('sample', {
-      type: [Contact],
+      type: [ContactRef],
       description: 'Newest contacts of the audience, at most 10.',
     }),
   }),

@@ -1,11 +1,11 @@
-import type { SegmentType as TypeValue } from '../../generated/prisma/enums.ts'
+import type { SegmentType } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
 import { createdAt, idOf, projectId, requiredId, updatedAt } from '../../graphql/common-fields.ts'
 import { defineEnum, inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, patch, post, remove } from '../../graphql/rest-route.ts'
 import { isJsonObject } from '../../lib/json.ts'
-import { Contact } from '../contacts/contacts.graphql.ts'
+import { ContactRef } from '../contacts/contacts.graphql.ts'
 import { type ComputeResult, computeSegment } from './compute-segment.ts'
 import { getSegment, listSegments } from './find-segment.ts'
 import { type RefreshResult, refreshSegment } from './member-count.ts'
@@ -26,7 +26,7 @@ import {
   updateSegmentInput,
 } from './segments.ts'
 
-const SegmentType = defineEnum<TypeValue>('SegmentType', {
+const SegmentTypeRef = defineEnum<SegmentType>('SegmentType', {
   description: 'Way in which a segment gets its members.',
   values: {
     DYNAMIC: {
@@ -37,7 +37,7 @@ const SegmentType = defineEnum<TypeValue>('SegmentType', {
   },
 })
 
-export const Segment = builder.prismaObject('Segment', {
+export const SegmentRef = builder.prismaObject('Segment', {
   description: 'A part of the contacts: those that meet a condition, or a list.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('segment')),
@@ -52,7 +52,7 @@ export const Segment = builder.prismaObject('Segment', {
       description: 'Note for people, at most 500 characters; null without one.',
     }),
     type: t.expose('type', {
-      type: SegmentType,
+      type: SegmentTypeRef,
       description: 'Way in which the segment gets its members; it stays the same.',
     }),
     condition: t.field({
@@ -85,7 +85,7 @@ const id = requiredId('segment')
 builder.queryField('segments', (t) =>
   t.field({
     description: 'All segments of the project, the newest first.',
-    type: [Segment],
+    type: [SegmentRef],
     access: 'secretKey',
     rest: get('/segments', TAG),
     resolve: (_root, _args, ctx) => listSegments(ctx),
@@ -95,7 +95,7 @@ builder.queryField('segments', (t) =>
 builder.queryField('segment', (t) =>
   t.field({
     description: 'One segment of the project, with its number of members as it was last counted.',
-    type: Segment,
+    type: SegmentRef,
     access: 'secretKey',
     rest: get('/segments/:id', TAG, { errors: ['SEGMENT_NOT_FOUND'] }),
     args: { id: t.arg.id(id) },
@@ -106,7 +106,7 @@ builder.queryField('segment', (t) =>
 builder.queryField('segmentContacts', (t) =>
   t.field({
     description: 'The members of a segment as they are now, the newest contacts first.',
-    type: offsetPageOf('SegmentContactPage', Contact),
+    type: offsetPageOf('SegmentContactPage', ContactRef),
     access: 'secretKey',
     rest: get('/segments/:id/contacts', TAG, { errors: ['SEGMENT_NOT_FOUND'] }),
     args: { id: t.arg.id(id), ...pageArguments },
@@ -117,7 +117,7 @@ builder.queryField('segmentContacts', (t) =>
 builder.mutationField('createSegment', (t) =>
   t.field({
     description: 'Creates a segment.',
-    type: Segment,
+    type: SegmentRef,
     access: 'secretKey',
     rest: create('/segments', TAG, { shortErrorFor: ['condition'], errors: ['CONFLICT'] }),
     args: { input: t.arg(inputArgument('CreateSegmentInput', createSegmentInput)) },
@@ -129,7 +129,7 @@ builder.mutationField('updateSegment', (t) =>
   t.field({
     description:
       'Changes the given fields of a segment. Members of a tracked one follow a new condition in the background.',
-    type: Segment,
+    type: SegmentRef,
     access: 'secretKey',
     rest: patch('/segments/:id', TAG, {
       shortErrorFor: ['condition'],
@@ -157,7 +157,7 @@ builder.mutationField('deleteSegment', (t) =>
   }),
 )
 
-const AddedSegmentMembers = builder.objectRef<AddedMembers>('AddedSegmentMembers').implement({
+const AddedSegmentMembersRef = builder.objectRef<AddedMembers>('AddedSegmentMembers').implement({
   description: 'Outcome of adding contacts to a list.',
   fields: (t) => ({
     added: t.exposeInt('added', { description: 'Number of contacts that were not on the list before.' }),
@@ -171,7 +171,7 @@ const AddedSegmentMembers = builder.objectRef<AddedMembers>('AddedSegmentMembers
 builder.mutationField('addSegmentMembers', (t) =>
   t.field({
     description: 'Adds contacts to the list of a STATIC segment.',
-    type: AddedSegmentMembers,
+    type: AddedSegmentMembersRef,
     access: 'secretKey',
     rest: post('/segments/:id/members', TAG, { errors: ['BAD_REQUEST', 'SEGMENT_NOT_FOUND'] }),
     args: {
@@ -182,7 +182,7 @@ builder.mutationField('addSegmentMembers', (t) =>
   }),
 )
 
-const RemovedSegmentMembers = builder.objectRef<RemovedMembers>('RemovedSegmentMembers').implement({
+const RemovedSegmentMembersRef = builder.objectRef<RemovedMembers>('RemovedSegmentMembers').implement({
   description: 'Outcome of removing contacts from a list.',
   fields: (t) => ({
     removed: t.exposeInt('removed', { description: 'Number of contacts that were on the list.' }),
@@ -195,7 +195,7 @@ const RemovedSegmentMembers = builder.objectRef<RemovedMembers>('RemovedSegmentM
 builder.mutationField('removeSegmentMembers', (t) =>
   t.field({
     description: 'Removes contacts from the list of a STATIC segment.',
-    type: RemovedSegmentMembers,
+    type: RemovedSegmentMembersRef,
     access: 'secretKey',
     rest: remove('/segments/:id/members', TAG, { status: 200, errors: ['BAD_REQUEST', 'SEGMENT_NOT_FOUND'] }),
     args: {
@@ -206,7 +206,7 @@ builder.mutationField('removeSegmentMembers', (t) =>
   }),
 )
 
-const ComputedSegment = builder.objectRef<ComputeResult>('ComputedSegment').implement({
+const ComputedSegmentRef = builder.objectRef<ComputeResult>('ComputedSegment').implement({
   description: 'Outcome of evaluating a segment for all contacts.',
   fields: (t) => ({
     added: t.exposeInt('added', { nullable: true, description: 'Number of contacts that have entered.' }),
@@ -220,7 +220,7 @@ builder.mutationField('computeSegment', (t) =>
   t.field({
     description:
       'Brings the members of a tracked DYNAMIC segment in line with its condition at once; what takes longer than 5 seconds goes on in the background.',
-    type: ComputedSegment,
+    type: ComputedSegmentRef,
     access: 'secretKey',
     rest: post('/segments/:id/compute', TAG, {
       errors: ['BAD_REQUEST', 'SEGMENT_NOT_FOUND'],
@@ -231,7 +231,7 @@ builder.mutationField('computeSegment', (t) =>
   }),
 )
 
-const RefreshedSegment = builder.objectRef<RefreshResult>('RefreshedSegment').implement({
+const RefreshedSegmentRef = builder.objectRef<RefreshResult>('RefreshedSegment').implement({
   description: 'Outcome of counting the members of a segment.',
   fields: (t) => ({
     memberCount: t.exposeInt('memberCount', {
@@ -245,7 +245,7 @@ const RefreshedSegment = builder.objectRef<RefreshResult>('RefreshedSegment').im
 builder.mutationField('refreshSegment', (t) =>
   t.field({
     description: 'Counts the members of a segment; records no events and changes no memberships.',
-    type: RefreshedSegment,
+    type: RefreshedSegmentRef,
     access: 'secretKey',
     rest: post('/segments/:id/refresh', TAG, { errors: ['SEGMENT_NOT_FOUND'], otherStatus: ACCEPTED }),
     args: { id: t.arg.id(id) },

@@ -2,7 +2,7 @@ import { builder } from '../../graphql/builder.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { previewTemplate, previewTemplateInput, type TemplatePreview } from './preview-template.ts'
 
-const TemplatePreviewType = builder.objectRef<TemplatePreview>('TemplatePreview').implement({
+const TemplatePreviewRef = builder.objectRef<TemplatePreview>('TemplatePreview').implement({
   description: 'A message as it would be sent to one contact.',
   fields: (t) => ({
     subject: t.exposeString('subject', { description: 'Subject with its placeholders filled.' }),
@@ -25,7 +25,7 @@ const TemplatePreviewType = builder.objectRef<TemplatePreview>('TemplatePreview'
 builder.queryField('previewTemplate', (t) =>
   t.field({
     description: 'Renders a template, or a subject and a body, as sending would. Nothing is sent or stored.',
-    type: TemplatePreviewType,
+    type: TemplatePreviewRef,
     access: 'secretKey',
     args: { input: t.arg(inputArgument('PreviewTemplateInput', previewTemplateInput)) },
     resolve: (_root, { input }, ctx) => previewTemplate(ctx, input),

@@ -29,7 +29,7 @@ defineEnum<AttachmentDisposition>('SendEmailInputAttachmentsInputDisposition', {
   },
 })
 
-const SentContact = builder.objectRef<SentEmail['contact']>('SentContact').implement({
+const SentContactRef = builder.objectRef<SentEmail['contact']>('SentContact').implement({
   description: 'The contact that a message goes to.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('contact')),
@@ -37,19 +37,19 @@ const SentContact = builder.objectRef<SentEmail['contact']>('SentContact').imple
   }),
 })
 
-const SentEmailType = builder.objectRef<SentEmail>('SentEmail').implement({
+const SentEmailRef = builder.objectRef<SentEmail>('SentEmail').implement({
   description: 'One message that was accepted for sending.',
   fields: (t) => ({
-    contact: t.expose('contact', { type: SentContact, description: 'Recipient of the message.' }),
+    contact: t.expose('contact', { type: SentContactRef, description: 'Recipient of the message.' }),
     email: t.exposeID('email', idOf('email')),
   }),
 })
 
-const SendEmailResult = builder.objectRef<SendResult>('SendEmailResult').implement({
+const SendEmailResultRef = builder.objectRef<SendResult>('SendEmailResult').implement({
   description: 'Outcome of sending: the messages that were accepted.',
   fields: (t) => ({
     emails: t.expose('emails', {
-      type: [SentEmailType],
+      type: [SentEmailRef],
       description:
         'Accepted messages, one per recipient in the order of `to`; a repeated address counts once.',
     }),
@@ -64,7 +64,7 @@ builder.mutationField('sendEmail', (t) =>
   t.field({
     description:
       'Sends a message to one or many recipients, or to none of them when one cannot be written to.',
-    type: SendEmailResult,
+    type: SendEmailResultRef,
     access: 'secretKey',
     rest: post('/v1/send', 'Public API', {
       wrapped: true,

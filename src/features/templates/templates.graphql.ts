@@ -1,6 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
 import { createdAt, idOf, idOfOther, projectId, requiredId, updatedAt } from '../../graphql/common-fields.ts'
-import { CampaignStatus, MessageType } from '../../graphql/enums.ts'
+import { CampaignStatusRef, MessageTypeRef } from '../../graphql/enums.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, orderArguments, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, patch, remove } from '../../graphql/rest-route.ts'
@@ -15,7 +15,7 @@ import {
   updateTemplate,
 } from './templates.ts'
 
-const Template = builder.prismaObject('Template', {
+const TemplateRef = builder.prismaObject('Template', {
   description: 'A message that is written once and sent many times.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('template')),
@@ -40,7 +40,7 @@ const Template = builder.prismaObject('Template', {
       nullable: true,
       description: 'Address for replies; null when they go to the sender.',
     }),
-    type: t.expose('type', { type: MessageType, description: 'Kind of the messages sent from it.' }),
+    type: t.expose('type', { type: MessageTypeRef, description: 'Kind of the messages sent from it.' }),
     createdAt: t.expose('createdAt', createdAt),
     updatedAt: t.expose('updatedAt', updatedAt),
   }),
@@ -49,13 +49,13 @@ const Template = builder.prismaObject('Template', {
 builder.queryField('templates', (t) =>
   t.field({
     description: 'The templates of the project, newest first unless told otherwise.',
-    type: offsetPageOf('TemplatePage', Template),
+    type: offsetPageOf('TemplatePage', TemplateRef),
     access: 'secretKey',
     rest: get('/templates', 'Templates'),
     args: {
       ...pageArguments,
       type: t.arg({
-        type: MessageType,
+        type: MessageTypeRef,
         description: 'Kind of the templates to return; without it all kinds.',
       }),
       search: t.arg.string({ description: 'Part of the name, the description or the subject, in any case.' }),
@@ -68,7 +68,7 @@ builder.queryField('templates', (t) =>
 builder.queryField('template', (t) =>
   t.field({
     description: 'One template of the project.',
-    type: Template,
+    type: TemplateRef,
     access: 'secretKey',
     rest: get('/templates/:id', 'Templates', { errors: ['TEMPLATE_NOT_FOUND'] }),
     args: { id: t.arg.id(requiredId('template')) },
@@ -79,7 +79,7 @@ builder.queryField('template', (t) =>
 builder.mutationField('createTemplate', (t) =>
   t.field({
     description: 'Creates a template; its syntax and its sender are checked at once.',
-    type: Template,
+    type: TemplateRef,
     access: 'secretKey',
     rest: create('/templates', 'Templates', { shortErrorFor: ['from'], errors: ['DOMAIN_NOT_VERIFIED'] }),
     args: { input: t.arg(inputArgument('CreateTemplateInput', createTemplateInput)) },
@@ -90,7 +90,7 @@ builder.mutationField('createTemplate', (t) =>
 builder.mutationField('updateTemplate', (t) =>
   t.field({
     description: 'Changes the given fields of a template. Mail that was accepted before stays as it is.',
-    type: Template,
+    type: TemplateRef,
     access: 'secretKey',
     rest: patch('/templates/:id', 'Templates', { errors: ['TEMPLATE_NOT_FOUND', 'DOMAIN_NOT_VERIFIED'] }),
     args: {
@@ -118,7 +118,7 @@ builder.mutationField('deleteTemplate', (t) =>
 builder.mutationField('duplicateTemplate', (t) =>
   t.field({
     description: 'Creates a template with the content of another one; " (Copy)" is added to its name.',
-    type: Template,
+    type: TemplateRef,
     access: 'secretKey',
     rest: create('/templates/:id/duplicate', 'Templates', {
       errors: ['TEMPLATE_NOT_FOUND', 'VALIDATION_ERROR'],
@@ -128,35 +128,37 @@ builder.mutationField('duplicateTemplate', (t) =>
   }),
 )
 
-const UsingCampaign = builder
+const TemplateUsageCampaignRef = builder
   .objectRef<TemplateUsage['campaigns'][number]>('TemplateUsageCampaign')
   .implement({
     description: 'A campaign that uses a template.',
     fields: (t) => ({
       id: t.exposeID('id', idOf('campaign')),
       name: t.exposeString('name', { description: 'Name of the campaign.' }),
-      status: t.expose('status', { type: CampaignStatus, description: 'State of the campaign.' }),
+      status: t.expose('status', { type: CampaignStatusRef, description: 'State of the campaign.' }),
     }),
   })
 
-const UsingStep = builder.objectRef<TemplateUsage['workflowSteps'][number]>('TemplateUsageStep').implement({
-  description: 'A workflow step that uses a template.',
-  fields: (t) => ({
-    id: t.exposeID('id', idOf('step')),
-    name: t.exposeString('name', { description: 'Name of the step.' }),
-    workflowId: t.exposeID('workflowId', idOfOther('the workflow that the step belongs to')),
-  }),
-})
+const TemplateUsageStepRef = builder
+  .objectRef<TemplateUsage['workflowSteps'][number]>('TemplateUsageStep')
+  .implement({
+    description: 'A workflow step that uses a template.',
+    fields: (t) => ({
+      id: t.exposeID('id', idOf('step')),
+      name: t.exposeString('name', { description: 'Name of the step.' }),
+      workflowId: t.exposeID('workflowId', idOfOther('the workflow that the step belongs to')),
+    }),
+  })
 
-const TemplateUsageType = builder.objectRef<TemplateUsage>('TemplateUsage').implement({
+const TemplateUsageRef = builder.objectRef<TemplateUsage>('TemplateUsage').implement({
   description: 'Everything that uses a template.',
   fields: (t) => ({
     campaigns: t.expose('campaigns', {
-      type: [UsingCampaign],
+      type: [TemplateUsageCampaignRef],
       description: 'Campaigns that depend on the template: none, because they hold a copy of what they send.',
     }),
     workflowSteps: t.expose('workflowSteps', {
-      type: [UsingStep],
+      type: [TemplateUsageStepRef],
       description: 'Workflow steps that send the template; it cannot be deleted while there are any.',
     }),
     emailsSent: t.exposeInt('emailsSent', {
@@ -168,7 +170,7 @@ const TemplateUsageType = builder.objectRef<TemplateUsage>('TemplateUsage').impl
 builder.queryField('templateUsage', (t) =>
   t.field({
     description: 'Everything that uses a template, and how much mail was sent from it.',
-    type: TemplateUsageType,
+    type: TemplateUsageRef,
     access: 'secretKey',
     rest: get('/templates/:id/usage', 'Templates', { errors: ['TEMPLATE_NOT_FOUND'] }),
     args: { id: t.arg.id(requiredId('template')) },

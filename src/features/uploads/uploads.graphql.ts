@@ -11,7 +11,7 @@ import {
   uploadImageInput,
 } from './uploads.ts'
 
-const UploadedImageType = builder.objectRef<UploadedImage>('UploadedImage').implement({
+const UploadedImageRef = builder.objectRef<UploadedImage>('UploadedImage').implement({
   description: 'An uploaded image, which anyone who has its address can load.',
   fields: (t) => ({
     url: t.exposeString('url', { description: 'Public address of the image, which stays the same.' }),
@@ -28,7 +28,7 @@ const UploadedImageType = builder.objectRef<UploadedImage>('UploadedImage').impl
 builder.mutationField('uploadImage', (t) =>
   t.field({
     description: 'Stores an image to show in mail and returns its public address.',
-    type: UploadedImageType,
+    type: UploadedImageRef,
     access: 'secretKey',
     rest: create('/uploads/image', 'Uploads', {
       upload: { field: 'image', maxBytes: MAX_IMAGE_BYTES },
@@ -39,12 +39,12 @@ builder.mutationField('uploadImage', (t) =>
   }),
 )
 
-const ImagePage = offsetPageOf('ImagePage', UploadedImageType)
+const ImagePageRef = offsetPageOf('ImagePage', UploadedImageRef)
 
 builder.queryField('images', (t) =>
   t.field({
     description: 'The uploaded images of the project, the newest first.',
-    type: ImagePage,
+    type: ImagePageRef,
     access: 'secretKey',
     rest: get('/uploads/image', 'Uploads'),
     args: pageArguments,

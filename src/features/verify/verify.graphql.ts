@@ -4,7 +4,7 @@ import { post } from '../../graphql/rest-route.ts'
 import type { EmailVerification as Verification } from './verify.rules.ts'
 import { verifyEmail, verifyEmailInput } from './verify.ts'
 
-const EmailVerification = builder.objectRef<Verification>('EmailVerification').implement({
+const EmailVerificationRef = builder.objectRef<Verification>('EmailVerification').implement({
   description: 'Facts about an email address, and whether mail to it is likely to arrive.',
   fields: (t) => ({
     email: t.exposeString('email', { description: 'Address that was verified, trimmed and in lower case.' }),
@@ -52,7 +52,7 @@ builder.queryField('emailVerification', (t) =>
   t.field({
     description:
       'Verifies an email address by its form, by lists of providers and by the DNS. Nothing is sent to the address.',
-    type: EmailVerification,
+    type: EmailVerificationRef,
     access: 'secretKey',
     rest: post('/v1/verify', 'Public API', { wrapped: true }),
     args: { input: t.arg(inputArgument('VerifyEmailInput', verifyEmailInput)) },
