@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { systemOf } from '../src/admission/access.ts'
 import { createCtx, type Services } from '../src/ctx.ts'
-import { followSegments } from '../src/features/memberships/follow-segments.job.ts'
+import { followSegmentsJob } from '../src/features/memberships/follow-segments.job.ts'
 import type { BenchDatabase } from './bench-database.ts'
 import { load, percentileOf } from './http-load.ts'
 import { type ServiceProcess, startServiceProcess } from './processes.ts'
@@ -209,7 +209,7 @@ function followInProcess(services: Services, projectId: string): { stop: () => P
       const until = performance.now() + 1_000
       const hasTime = () => !signal.aborted && performance.now() < until
       const ctx = createCtx(services, systemOf(projectId), 'bench')
-      await followSegments.slice(ctx, { ...turn, isHeld: () => true, hasTime, askForMore: () => {} })
+      await followSegmentsJob.slice(ctx, { ...turn, isHeld: () => true, hasTime, askForMore: () => {} })
       await pause(10)
     }
   }

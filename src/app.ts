@@ -4,7 +4,7 @@ import { SYSTEM } from './admission/access.ts'
 import { RateLimiter } from './admission/limits.ts'
 import { type Config, hostInUrl } from './config.ts'
 import { createCtx, type Services } from './ctx.ts'
-import { mailDelivery } from './features/delivery/mail-delivery.ts'
+import { mailDeliveryWork } from './features/delivery/mail-delivery.ts'
 import { countMail } from './features/operations/dead-letters.ts'
 import { graphqlRoutes } from './graphql/graphql.http.ts'
 import { createGraphQL } from './graphql/yoga.ts'
@@ -12,7 +12,7 @@ import { Admission } from './http/admission.ts'
 import { limitConnections } from './http/budgets/connections.ts'
 import { StrangerLimit } from './http/budgets/stranger-limit.ts'
 import { createHttpServer, serveRoutes } from './http/server.ts'
-import { deliverMail, jobs, projectWorks, workKinds } from './jobs.ts'
+import { deliverMailJob, jobs, projectWorks, workKinds } from './jobs.ts'
 import { freePort } from './lib/net/free-port.ts'
 import { OperatorError } from './lib/operator-error.ts'
 import { chooseMailer, mailboxReader } from './mail/choose-mailer.ts'
@@ -51,7 +51,7 @@ export async function startApp(given: Config, log: Logger, clock: Clock = {}): P
 
 async function startWorker(services: Services, metrics: Metrics): Promise<Part> {
   const mailer = chooseMailer(services.config.mail, services.now)
-  const delivery = deliverMail(services, mailer, metrics, () => running.wake(mailDelivery))
+  const delivery = deliverMailJob(services, mailer, metrics, () => running.wake(mailDeliveryWork))
   await runJobs(services, jobs, metrics)
   const running: RunningWork = runProjectWork(services, [delivery.work, ...projectWorks], metrics)
   delivery.start()
@@ -122,7 +122,7 @@ async function workStates(services: Services) {
     ctx,
     workKinds.map(({ name }) => name),
   )
-  return states.set(mailDelivery.name, await countMail(ctx))
+  return states.set(mailDeliveryWork.name, await countMail(ctx))
 }
 
 /** Port 0 is any free port; links in mail need to know which. */

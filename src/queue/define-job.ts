@@ -34,7 +34,7 @@ export type Job = {
 /** Where jobs end that have failed for the last time; `cli jobs` lists and re-drives them. */
 export const DEAD_LETTERS = 'dead-letters'
 
-export const toJob = <Payload extends object>(definition: JobDefinition<Payload>): Job => ({
+export const defineJob = <Payload extends object>(definition: JobDefinition<Payload>): Job => ({
   name: definition.name,
   options: definition.options ?? {},
   cron: definition.cron,

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { recordEventName } from '../../src/admission/recorded-names.ts'
 import type { Ctx } from '../../src/ctx.ts'
-import { deleteContactFields } from '../../src/features/contact-fields/delete-fields.job.ts'
+import { deleteFieldsJob } from '../../src/features/contact-fields/delete-fields.job.ts'
 import { recordFieldNames } from '../../src/features/contacts/field-names.ts'
 import type { JsonObject } from '../../src/lib/json.ts'
 import { imported } from '../features/contact-jobs/job-support.ts'
@@ -87,9 +87,9 @@ const domain = (n: number, { id }: Project) => ({ domain: `d${n}.${id}.example` 
 async function deleteField(service: Service, project: Project, field: string): Promise<void> {
   const deleting = remove('/contacts/fields')(service, project, field)
   await until('the deletion to be asked for', async () => {
-    return (await deleteContactFields.pending(service.ctx())).length > 0
+    return (await deleteFieldsJob.pending(service.ctx())).length > 0
   })
-  await workThrough(service, deleteContactFields)
+  await workThrough(service, deleteFieldsJob)
   await deleting
 }
 

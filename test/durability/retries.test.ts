@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { mailDelivery } from '../../src/features/delivery/mail-delivery.ts'
+import { mailDeliveryWork } from '../../src/features/delivery/mail-delivery.ts'
 import { setProjectDisabled } from '../../src/features/projects/projects.ts'
 import { HOUR, MINUTE, SECOND } from '../support/clock.ts'
 import { type MailSink, type Refusal, startMailSink } from '../support/mail-sink.ts'
@@ -161,7 +161,7 @@ scenario('Retries', start, (test) => {
     assert.is((await emailRow(context, id)).status, 'PENDING')
     assert.is(sink.attemptsFor('patient@receiver.example'), 1)
     await setProjectDisabled(ctx(project.id), project.id, null)
-    app.services.work.ask(mailDelivery, { projectId: project.id })
+    app.services.work.ask(mailDeliveryWork, { projectId: project.id })
     assert.is((await attempted(context, id, 2)).status, 'SENT')
     assert.is(sink.counts().get('patient@receiver.example'), 1)
   })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { mailDelivery } from '../../src/features/delivery/mail-delivery.ts'
+import { mailDeliveryWork } from '../../src/features/delivery/mail-delivery.ts'
 import { type CapturedLog, capturedLog } from '../support/captured-log.ts'
 import { HOUR } from '../support/clock.ts'
 import { hold } from '../support/held-lock.ts'
@@ -71,7 +71,7 @@ scenario('The delivery worker', start, (test) => {
     await allUnderWay(context)
     // Its turns were given to another worker while it was cut off: their next attempts are active.
     await sql(`update pgboss.job set retry_count = retry_count + 1 where name = $1 and state = 'active'`, [
-      mailDelivery.name,
+      mailDeliveryWork.name,
     ])
     await sql('update deliveries set taken_attempt = taken_attempt + 1 where taken_by is not null')
     await until('its heartbeat tells the worker', () => log.text().includes('given to another worker'))
@@ -82,7 +82,7 @@ scenario('The delivery worker', start, (test) => {
     assert.is(handedOver.length, CONNECTIONS, 'only what was under way')
     assert.ok((await rowsOf(context, 'stalled')).every(({ status }) => status === 'PENDING'))
     await sql(`delete from deliveries`)
-    await sql(`delete from pgboss.job where name = $1`, [mailDelivery.name])
+    await sql(`delete from pgboss.job where name = $1`, [mailDeliveryWork.name])
   })
 
   test('mail of a worker that died is due at once, counts the attempt and says that it may arrive twice', async (context) => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { deleteContactFields } from '../../src/features/contact-fields/delete-fields.job.ts'
-import { computeSegments } from '../../src/features/memberships/compute-segments.job.ts'
+import { deleteFieldsJob } from '../../src/features/contact-fields/delete-fields.job.ts'
+import { computeSegmentsJob } from '../../src/features/memberships/compute-segments.job.ts'
 import { usedInSegment } from '../features/events/event-support.ts'
 import { usedInStep } from '../features/templates/template-support.ts'
 import { hold } from '../support/held-lock.ts'
@@ -134,7 +134,7 @@ export const SUCCEEDING: Record<string, MakeCase> = {
   contactFieldUsage: usedField,
   deleteContactField: (service) => {
     // What a worker would do while the request waits.
-    setTimeout(() => void workThrough(service, deleteContactFields), 500)
+    setTimeout(() => void workThrough(service, deleteFieldsJob), 500)
     return { params: { field: 'data.nobody' } }
   },
   'deleteContactField 202': () => ({ params: { field: 'data.nobody' } }),
@@ -267,7 +267,7 @@ function workBeside(service: Service): void {
   const { id } = service.project
   const until = performance.now() + 1_000
   const work = async () => {
-    while (performance.now() < until) await computeSegments.slice(service.ctx(id), turnOf(id))
+    while (performance.now() < until) await computeSegmentsJob.slice(service.ctx(id), turnOf(id))
   }
   void work()
 }

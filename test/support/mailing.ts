@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { mailDelivery } from '../../src/features/delivery/mail-delivery.ts'
+import { mailDeliveryWork } from '../../src/features/delivery/mail-delivery.ts'
 import { type Body, type Project, type Service, until } from './service.ts'
 
 /** Has the service accept a message over HTTP and returns the email's id. */
@@ -37,7 +37,7 @@ export const attempted = (service: Service, id: string, attempt: number): Promis
 /** Moves the clock and has the worker look for what is due. */
 export function pass({ clock, app, project }: Service, milliseconds: number): void {
   clock.advance(milliseconds)
-  app.services.work.ask(mailDelivery, { projectId: project.id })
+  app.services.work.ask(mailDeliveryWork, { projectId: project.id })
 }
 
 /** The place of a message in the queue; nothing when it is not there. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Ctx, Services } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
-import { mailDelivery } from '../../features/delivery/mail-delivery.ts'
+import { mailDeliveryWork } from '../../features/delivery/mail-delivery.ts'
 import { listTroubles } from '../../features/delivery/provider-troubles.ts'
 import { countMail, listDeadMail, redriveMail } from '../../features/operations/dead-letters.ts'
 import { countJobs, type JobCounts, listDeadJobs, redriveJobs } from '../../queue/dead-jobs.ts'
@@ -10,7 +10,7 @@ import { fields, plural, table, time } from './output.ts'
 import { type Answer, answerWithServices, projectCtx, serviceCtx } from './run.ts'
 
 const MAX_LISTED = 1_000
-const MAIL_QUEUE = mailDelivery.name
+const MAIL_QUEUE = mailDeliveryWork.name
 
 export function addJobsCommands(program: Command): void {
   const jobs = program

@@ -13,14 +13,14 @@ import {
 } from '../../queue/define-work.ts'
 import { projectsWithDueMail, readDueMail, releaseAbandoned } from './delivery.sql.ts'
 import { HandOver } from './hand-over.ts'
-import { mailDelivery } from './mail-delivery.ts'
+import { mailDeliveryWork } from './mail-delivery.ts'
 import { GONE, givenBack, type Outcome, type TakenEmail } from './outcome.ts'
 import { ProviderWatch } from './provider-watch.ts'
 import { Settler } from './settler.ts'
 import { TakeTurns } from './take-turns.ts'
 import { TextParts } from './text-parts.ts'
 
-export { mailDelivery } from './mail-delivery.ts'
+export { mailDeliveryWork } from './mail-delivery.ts'
 
 /** Turns per connection: one message that takes long holds up one turn. */
 const TURNS_PER_CONNECTION = 2
@@ -40,7 +40,7 @@ const CUT_OFF = 'The worker ended while handing this message over; it may arrive
 export type MailDelivery = { work: ProjectWork; start: () => void; stop: () => Promise<void> }
 
 /** Delivery of mail in this process: the project work, and what it shares between slices. */
-export function deliverMail(
+export function deliverMailJob(
   services: Services,
   mailer: Mailer,
   metrics: Metrics,
@@ -58,7 +58,7 @@ export function deliverMail(
     metrics,
   }
   const work = defineProjectWork({
-    kind: mailDelivery,
+    kind: mailDeliveryWork,
     concurrency: mailer.concurrency * TURNS_PER_CONNECTION,
     mayRun: () => !watch.isPaused,
     pending: async (ctx) => {
@@ -99,7 +99,7 @@ type Parts = {
 async function release(ctx: Ctx, { metrics }: Parts, projectId: string | null): Promise<void> {
   const released = await ctx.sql(releaseAbandoned, {
     projectId,
-    queue: mailDelivery.name,
+    queue: mailDeliveryWork.name,
     error: CUT_OFF,
     now: ctx.now(),
     clockShift: ctx.services.clockShift(),

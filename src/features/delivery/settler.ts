@@ -1,4 +1,4 @@
-import { segmentFollowing } from '../../changes/followers.ts'
+import { segmentFollowingWork } from '../../changes/followers.ts'
 import type { Services } from '../../ctx.ts'
 import { isDatabaseUnavailable, sqlState } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
@@ -128,7 +128,7 @@ export class Settler {
       eventData: batch.map(({ outcome }) => (outcome.event ? JSON.stringify(outcome.event.data) : null)),
       uncertain: batch.map(({ outcome }) => outcome.uncertain),
     })
-    for (const { projectId } of heard) this.#services.work.ask(segmentFollowing, { projectId })
+    for (const { projectId } of heard) this.#services.work.ask(segmentFollowingWork, { projectId })
     for (const { written } of batch) written()
   }
 }

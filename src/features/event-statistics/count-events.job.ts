@@ -1,12 +1,12 @@
 import { defineProjectWork, PRIORITIES } from '../../queue/define-work.ts'
 import { projectsToCount } from './event-counts.sql.ts'
-import { countEvents, eventCounting } from './event-counts.ts'
+import { countEvents, eventCountingWork } from './event-counts.ts'
 
 /** Projects of one sweep: the others follow in the next ones. */
 const PROJECTS = 1_000
 
-export const countProjectEvents = defineProjectWork({
-  kind: eventCounting,
+export const countEventsJob = defineProjectWork({
+  kind: eventCountingWork,
   pending: async (ctx) =>
     (await ctx.sql(projectsToCount, { now: ctx.now(), limit: PROJECTS })).map(({ id }) => ({
       projectId: id,

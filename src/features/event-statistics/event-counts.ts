@@ -16,7 +16,7 @@ import {
 import { midnight } from './event-range.rules.ts'
 
 /** Counting a project's events. */
-export const eventCounting = workKind('events.count')
+export const eventCountingWork = workKind('events.count')
 
 /**
  * Days after the one of an event in which it may still come: far more than clocks of processes differ and
@@ -45,7 +45,7 @@ const ageOf = (ctx: Ctx, { countedAt }: Recount): number =>
 export async function openEvents(ctx: Ctx): Promise<OpenEvents> {
   const last = await recount(ctx)
   const isFresh = ageOf(ctx, last) < FRESH_MS + 2 * SHARE * last.tookMs
-  if (!isFresh) ctx.requestWork(eventCounting, PRIORITIES.maintenance)
+  if (!isFresh) ctx.requestWork(eventCountingWork, PRIORITIES.maintenance)
   return { firstId: earliestId(last.settledUntil), kept: isFresh && last.openCount > LIVE }
 }
 

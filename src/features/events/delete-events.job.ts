@@ -1,9 +1,9 @@
 import { defineProjectWork, PRIORITIES } from '../../queue/define-work.ts'
 import { projectsWithEventDeletions } from './delete-events.sql.ts'
-import { deleteSome, eventDeletion } from './delete-events.ts'
+import { deleteSome, eventDeletionWork } from './delete-events.ts'
 
-export const deleteProjectEvents = defineProjectWork({
-  kind: eventDeletion,
+export const deleteEventsJob = defineProjectWork({
+  kind: eventDeletionWork,
   pending: async (ctx) =>
     (await ctx.sql(projectsWithEventDeletions, {})).map(({ id }) => ({
       projectId: id,

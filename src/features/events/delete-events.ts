@@ -10,7 +10,7 @@ import { countEventsOf } from '../event-statistics/event-counts.ts'
 import { beginDeletion, countBefore, deleteBatch, timeOfEvent } from './delete-events.sql.ts'
 
 /** Deleting what a request has left. */
-export const eventDeletion = workKind('events.delete')
+export const eventDeletionWork = workKind('events.delete')
 
 /** Events per commit. */
 const BATCH = 5_000
@@ -50,7 +50,7 @@ export async function deleteEventsOf(ctx: Ctx, name: string): Promise<number> {
   })
   forgetName(ctx, 'eventNames', name)
   const isLeft = await deleteSome(ctx, name, () => performance.now() < deadline).catch(unlessUnavailable)
-  if (isLeft) ctx.requestWork(eventDeletion, PRIORITIES.maintenance)
+  if (isLeft) ctx.requestWork(eventDeletionWork, PRIORITIES.maintenance)
   return old === null ? Math.max(young, kept) : old + young
 }
 

@@ -9,7 +9,7 @@ import {
   WINDOWS_EVERY_MS,
 } from './compute.rules.ts'
 import { type CheckRow, checkOf, projectsToCheck, restUntil } from './compute.sql.ts'
-import { removePart, segmentComputing } from './compute.ts'
+import { removePart, segmentComputingWork } from './compute.ts'
 import { perform } from './perform-duty.ts'
 
 /** Projects of one sweep: the others are found by the next one. */
@@ -22,8 +22,8 @@ const BUSY_MS = 50
 const NEVER_MS = 365 * 24 * 3_600_000
 
 /** Looks at the segments of projects: passes over all contacts, windows that have passed, counts. */
-export const computeSegments = defineProjectWork({
-  kind: segmentComputing,
+export const computeSegmentsJob = defineProjectWork({
+  kind: segmentComputingWork,
   concurrency: 2,
   pending: async (ctx) => {
     const rows = await ctx.sql(projectsToCheck, {

@@ -21,12 +21,12 @@ import {
 import { applyMoves, audienceOf, withMemberships } from './membership.ts'
 
 /** Segments of a project have to be looked at: a pass was asked for, or something is due. */
-export const segmentComputing = workKind('segments.compute')
+export const segmentComputingWork = workKind('segments.compute')
 
 /** Has a worker look at the project's segments, after the commit of what it is to do. */
 export async function askForChecks(tx: Ctx): Promise<void> {
   await tx.sql(checkNow, { projectId: projectIdOf(tx), clockShift: tx.services.clockShift() })
-  tx.requestWork(segmentComputing)
+  tx.requestWork(segmentComputingWork)
 }
 
 /** Asks for a pass over all contacts of a segment that begins after this, and says its number; null without a segment. */

@@ -1,4 +1,4 @@
-import { segmentFollowing } from '../../changes/followers.ts'
+import { segmentFollowingWork } from '../../changes/followers.ts'
 import { defineProjectWork } from '../../queue/define-work.ts'
 import { changedProjects } from './follow.sql.ts'
 import { followBatch, type Known, leaveToPasses } from './follow.ts'
@@ -10,8 +10,8 @@ const SMALLEST_BATCH = 1
 const BUSY_MS = 100
 
 /** Has the tracked segments of projects follow changes of contacts. */
-export const followSegments = defineProjectWork({
-  kind: segmentFollowing,
+export const followSegmentsJob = defineProjectWork({
+  kind: segmentFollowingWork,
   concurrency: 2,
   pending: async (ctx) => (await ctx.sql(changedProjects, {})).map(({ projectId }) => projectId),
   slice: async (ctx, turn) => {

@@ -1,7 +1,7 @@
 import { compileTree } from '../../audience/compile.sql.ts'
 import { parseTree } from '../../audience/parsing/parse.ts'
 import type { FilterTree } from '../../audience/tree.rules.ts'
-import { segmentFollowing } from '../../changes/followers.ts'
+import { segmentFollowingWork } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { earliestId, LAST_ID } from '../../lib/ids.ts'
 import { askPasses, beginWindows, checkOf, noteWindows } from './compute.sql.ts'
@@ -39,7 +39,7 @@ export async function followWindows(
         ? { windowsAt: to, scanTo: null, scanAfter: null }
         : { windowsAt, scanTo: to, scanAfter: found.last }
     await tx.sql(noteWindows, { projectId, ...progress })
-    if (indexed + found.count > 0) tx.requestWork(segmentFollowing)
+    if (indexed + found.count > 0) tx.requestWork(segmentFollowingWork)
     return true
   })
   return done ?? false

@@ -1,5 +1,5 @@
 import type { Ctx } from '../../ctx.ts'
-import { mailDelivery } from '../delivery/mail-delivery.ts'
+import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
 import { type DeadMail, latestDeadMail, type MailCounts, mailCounts, putBack } from './dead-letters.sql.ts'
 
 /** Messages per statement: short enough that no worker waits for the locks. */
@@ -58,6 +58,6 @@ export async function redriveMail(
     last = batch.at(-1) ?? last
     considered = batch.length
   }
-  for (const projectId of projects) ctx.services.work.ask(mailDelivery, { projectId, standing: 'left' })
+  for (const projectId of projects) ctx.services.work.ask(mailDeliveryWork, { projectId, standing: 'left' })
   return { ...result, notFailed: [...notMet] }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Ctx, forProject, projectIdOf } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
-import type { JobDefinition } from '../../queue/define-job.ts'
+import { defineJob } from '../../queue/define-job.ts'
 import { deleteImagesBefore } from '../uploads/uploads.ts'
 import {
   purgeAttachments,
@@ -27,7 +27,7 @@ const IMAGES = 100
  * Removes what has been kept for its time: used idempotency keys, rendered bodies and their files, reports of imports
  * and bulk changes, counts of long ago, images where that is set, and names of events and fields that nothing has.
  */
-export const purgeExpired: JobDefinition<Record<string, never>> = {
+export const purgeExpiredJob = defineJob({
   name: 'operations.purge-expired',
   payload: z.record(z.string(), z.never()),
   options: { retryLimit: 3, retryBackoff: true, expireInSeconds: 3_000 },
@@ -40,7 +40,7 @@ export const purgeExpired: JobDefinition<Record<string, never>> = {
     // Last: a store that is away must not keep the rest.
     for (const { id } of projects) await purgeImages(forProject(ctx, id))
   },
-}
+})
 
 const daysAgo = (ctx: Ctx, days: number): Date => new Date(ctx.now().getTime() - days * DAY)
 

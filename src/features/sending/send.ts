@@ -8,7 +8,7 @@ import { mayReceive } from '../../messages/may-receive.rules.ts'
 import { PRIORITIES } from '../../queue/define-work.ts'
 import { changesData, type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
 import { recordFieldNames } from '../contacts/field-names.ts'
-import { mailDelivery } from '../delivery/mail-delivery.ts'
+import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
 import { keepsMail, unverifiedSender } from '../domains/sender.ts'
 import { compose } from '../emails/compose.ts'
 import { assertSyntax } from '../templates/syntax.ts'
@@ -30,7 +30,7 @@ export async function sendEmail(ctx: Ctx, input: SendInput): Promise<SendResult>
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const result = await tryToSend(ctx, input, change, files)
     if (!result) continue
-    ctx.requestWork(mailDelivery, PRIORITIES.transactional)
+    ctx.requestWork(mailDeliveryWork, PRIORITIES.transactional)
     return result
   }
   throw serviceUnavailable()

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { deleteContactFields } from '../../../src/features/contact-fields/delete-fields.job.ts'
+import { deleteFieldsJob } from '../../../src/features/contact-fields/delete-fields.job.ts'
 import { noteInterests } from '../../support/interests.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
@@ -271,8 +271,8 @@ scenario('DELETE /contacts/fields/:field', start, (test) => {
         })
       assertRefused(await nameIt(), 409, 'CONFLICT')
       const later = await newContact(service, { data: { plan: 'new' } })
-      assert.equal(await deleteContactFields.pending(service.ctx()), [project.id])
-      await workThrough(service, deleteContactFields)
+      assert.equal(await deleteFieldsJob.pending(service.ctx()), [project.id])
+      await workThrough(service, deleteFieldsJob)
       const [row] = await service.sql('select deleted_from, completed_at from contact_field_deletions')
       assert.is(row?.deleted_from, 1)
       assert.equal((await contactOf(service, id)).data, { n: 1 })
@@ -293,9 +293,9 @@ scenario('DELETE /contacts/fields/:field', start, (test) => {
       await slowUpdates(service, 0.2)
       const asked = remove(service, 'odd', project)
       await until('the request has asked for it', async () => {
-        return (await deleteContactFields.pending(service.ctx())).length > 0
+        return (await deleteFieldsJob.pending(service.ctx())).length > 0
       })
-      await workThrough(service, deleteContactFields)
+      await workThrough(service, deleteFieldsJob)
       const [row] = await service.sql('select deleted_from from contact_field_deletions')
       assert.is(row?.deleted_from, 40)
       await asked

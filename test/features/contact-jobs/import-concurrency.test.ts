@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import * as assert from 'uvu/assert'
 import { createJob, getJob } from '../../../src/features/contact-jobs/contact-jobs.ts'
 import { runImport } from '../../../src/features/contact-jobs/import.ts'
-import { runContactJobs } from '../../../src/features/contact-jobs/run-contact-jobs.job.ts'
+import { changeContactsJob } from '../../../src/features/contact-jobs/change-contacts.job.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
@@ -94,7 +94,7 @@ scenario('Imports at the same time', start, (test) => {
     const id = await createJob(ctx, { type: 'IMPORT', file })
     const old = await getJob(ctx, id)
     const noTime = turnOf(project.id, { hasTime: () => false })
-    assert.is(await runContactJobs.slice(ctx, noTime), 'more')
+    assert.is(await changeContactsJob.slice(ctx, noTime), 'more')
     assert.is((await getJob(ctx, id)).position, 500)
     assert.is(await runImport(ctx, old, () => false), 'more')
     assert.is((await getJob(ctx, id)).position, 1_000)

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { runContactJobs } from '../../../src/features/contact-jobs/run-contact-jobs.job.ts'
+import { changeContactsJob } from '../../../src/features/contact-jobs/change-contacts.job.ts'
 import { type Answer, type Body, type Project, type Service, until } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
 import { bytesOf } from './csv-support.ts'
@@ -43,7 +43,7 @@ export function jobIdOf({ status, body, text }: Answer): string {
 
 /** Does what a worker does with the jobs of a project; the tests' services have none, so that nothing waits for it. */
 export async function work(service: Service, project: Project = service.project): Promise<void> {
-  const result = await runContactJobs.slice(service.ctx(project.id), turnOf(project.id))
+  const result = await changeContactsJob.slice(service.ctx(project.id), turnOf(project.id))
   assert.is(result, 'done')
 }
 

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import * as assert from 'uvu/assert'
-import { runContactJobs } from '../../../src/features/contact-jobs/run-contact-jobs.job.ts'
+import { changeContactsJob } from '../../../src/features/contact-jobs/change-contacts.job.ts'
 import { newId } from '../../../src/lib/ids.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService, until } from '../../support/service.ts'
@@ -41,7 +41,7 @@ async function refuseMore({ sql }: Service, most: number): Promise<void> {
 const allowMore = ({ sql }: Service) => sql('drop function refuse_more cascade')
 
 const turn = (service: Service, project: Project) =>
-  runContactJobs.slice(service.ctx(project.id), turnOf(project.id, { hasTime: () => false }))
+  changeContactsJob.slice(service.ctx(project.id), turnOf(project.id, { hasTime: () => false }))
 
 const stateOf = async (service: Service, project: Project, kind: 'import' | 'bulk', id: string) => {
   const { body } = await getJob(service, kind, id, project)
@@ -71,7 +71,7 @@ scenario('Turns of imports and bulk changes', start, (test) => {
     ])
     assert.equal(new Set(rows.map(({ position }: Body) => position)).size <= 2, true, 'they go on together')
     await work(service, project)
-    assert.equal(await runContactJobs.pending(service.ctx()), [])
+    assert.equal(await changeContactsJob.pending(service.ctx()), [])
   })
 
   test('look at a range of contacts, however few the filter finds', async (service) => {
@@ -121,7 +121,7 @@ scenario('An import or a bulk change that is slow', start, (test) => {
       const { file, request } = await keptInput(service, id)
       assert.equal([file, request], [null, {}])
     }
-    assert.equal(await runContactJobs.pending(service.ctx()), [])
+    assert.equal(await changeContactsJob.pending(service.ctx()), [])
   })
 })
 

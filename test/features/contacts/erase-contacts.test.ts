@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { eraseContacts } from '../../../src/features/contacts/erase-contacts.ts'
-import { eraseTracesOfContacts } from '../../../src/features/contacts/erase-traces.job.ts'
+import { eraseTracesJob } from '../../../src/features/contacts/erase-traces.job.ts'
 import { MINUTE } from '../../support/clock.ts'
 import { dump, rowsWith, tablesOf } from '../../support/dump.ts'
 import { startMailSink } from '../../support/mail-sink.ts'
@@ -15,7 +15,7 @@ import { callContacts, contactOf, createContact, newContact } from './contact-su
 import { addEvents, keyOf, leaveTraces, person, send, sendOf, textsOf, track } from './erase-support.ts'
 
 /** What the background does, at once. */
-const eraseTraces = (service: Service) => workThrough(service, eraseTracesOfContacts)
+const eraseTraces = (service: Service) => workThrough(service, eraseTracesJob)
 
 const remove = async (service: Service, id: string, project = service.project) => {
   const { status, text } = await callContacts(service, 'DELETE', `/${id}`, undefined, project)
@@ -156,7 +156,7 @@ scenario(
       await eraseTraces(service)
       commit()
       await deletion
-      assert.equal(await eraseTracesOfContacts.pending(service.ctx()), [service.project.id])
+      assert.equal(await eraseTracesJob.pending(service.ctx()), [service.project.id])
       await eraseTraces(service)
       assert.equal(rowsWith(await dump(service), [...textsOf(first), ...textsOf(second)]), [])
     })
@@ -201,7 +201,7 @@ scenario(
       )
       await remove(service, id, project)
       const step = () =>
-        eraseTracesOfContacts.slice(service.ctx(project.id), turnOf(project.id, { hasTime: () => false }))
+        eraseTracesJob.slice(service.ctx(project.id), turnOf(project.id, { hasTime: () => false }))
       for (let round = 0; round < 6; round += 1) {
         const { id: other } = await newContact(service, {}, project)
         await remove(service, other, project)
@@ -237,7 +237,7 @@ scenario(
       await addEvents(service, project, id, 4_500)
       const get = (path: string) => callContacts(service, 'GET', path, undefined, project)
       await remove(service, id, project)
-      assert.equal(await eraseTracesOfContacts.pending(service.ctx()), [project.id], 'most of it waits')
+      assert.equal(await eraseTracesJob.pending(service.ctx()), [project.id], 'most of it waits')
       const [events] = await service.sql('select count(*)::int from events where contact_id = $1', [id])
       assert.ok(events?.count >= 4_500)
       assertRefused(await get(`/${id}`), 404, 'CONTACT_NOT_FOUND')

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { deleteContactFields } from '../../../src/features/contact-fields/delete-fields.job.ts'
+import { deleteFieldsJob } from '../../../src/features/contact-fields/delete-fields.job.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService, until } from '../../support/service.ts'
 import { workThrough } from '../../support/work.ts'
@@ -111,9 +111,9 @@ scenario('The record of field names', start, (test) => {
     await newContact(service, { data: { plan: 'pro', n: 1 } }, project)
     const deleting = callContacts(service, 'DELETE', '/fields/plan', undefined, project)
     await until('the deletion is asked for', async () => {
-      return (await deleteContactFields.pending(service.ctx())).length > 0
+      return (await deleteFieldsJob.pending(service.ctx())).length > 0
     })
-    await workThrough(service, deleteContactFields)
+    await workThrough(service, deleteFieldsJob)
     assert.equal((await deleting).body, { deletedFrom: 1 })
     assert.equal(await recorded(service, project), { n: 'number' })
     await newContact(service, { data: { plan: 7 } }, project)

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { mailDelivery } from '../../../src/features/delivery/mail-delivery.ts'
+import { mailDeliveryWork } from '../../../src/features/delivery/mail-delivery.ts'
 import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
 import { emailRow, sendMail } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
@@ -33,7 +33,7 @@ const disable = ({ sql }: Context, project: Project) =>
 
 async function release({ sql, app }: Context, project: Project): Promise<void> {
   await sql('update projects set disabled = false where id = $1', [project.id])
-  app.services.work.ask(mailDelivery, { projectId: project.id, standing: 'left' })
+  app.services.work.ask(mailDeliveryWork, { projectId: project.id, standing: 'left' })
 }
 
 const arrived = ({ sink }: Context, names: string[]) =>
@@ -78,7 +78,7 @@ scenario('The order of delivery', start, (test) => {
       const jobs = await sql(
         `select from pgboss.job where name = $1 and data ->> 'projectId' = $2
            and (state = 'active' or state in ('created', 'retry') and start_after <= now())`,
-        [mailDelivery.name, project.id],
+        [mailDeliveryWork.name, project.id],
       )
       return jobs.length === 0
     })

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { eraseContacts } from '../../../src/features/contacts/erase-contacts.ts'
-import { eraseTracesOfContacts } from '../../../src/features/contacts/erase-traces.job.ts'
-import { countProjectEvents } from '../../../src/features/event-statistics/count-events.job.ts'
+import { eraseTracesJob } from '../../../src/features/contacts/erase-traces.job.ts'
+import { countEventsJob } from '../../../src/features/event-statistics/count-events.job.ts'
 import { countsByName, eventTotal } from '../../../src/features/event-statistics/event-counts.sql.ts'
 import { openEvents } from '../../../src/features/event-statistics/event-counts.ts'
-import { deleteProjectEvents } from '../../../src/features/events/delete-events.job.ts'
+import { deleteEventsJob } from '../../../src/features/events/delete-events.job.ts'
 import { HOUR, MINUTE, SECOND } from '../../support/clock.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService, until } from '../../support/service.ts'
@@ -130,11 +130,11 @@ scenario('Events that are counted', start, (test) => {
       await record(service, [{ name: 'e', contactId: person(0), at: service.clock.now() }], project)
     }
     service.clock.advance(4 * DAY)
-    await workThrough(service, countProjectEvents)
+    await workThrough(service, countEventsJob)
     for (const { project } of audiences) assert.equal(await settledOf(service, project), { e: 1 })
-    assert.equal(await countProjectEvents.pending(service.ctx()), [])
+    assert.equal(await countEventsJob.pending(service.ctx()), [])
     service.clock.advance(7 * HOUR)
-    assert.ok((await countProjectEvents.pending(service.ctx())).length >= audiences.length)
+    assert.ok((await countEventsJob.pending(service.ctx())).length >= audiences.length)
   })
 })
 
@@ -165,7 +165,7 @@ scenario('Many events of days that may still change', start, (test) => {
     await record(service, [{ name: 'new', contactId: person(0), at: service.clock.now() }], project)
     assert.is(await total(), MANY, 'as it was counted last')
     service.clock.advance(2 * MINUTE)
-    await workThrough(service, countProjectEvents)
+    await workThrough(service, countEventsJob)
     await assertCounts(service, project)
     await record(service, [{ name: 'new', contactId: person(0), at: service.clock.now() }], project)
     service.clock.advance(HOUR)
@@ -176,12 +176,12 @@ scenario('Many events of days that may still change', start, (test) => {
     const { project, person } = await crowded(service)
     await recount(service, project)
     await eraseContacts(service.ctx(project.id), [person(0), randomUUID()])
-    await workThrough(service, eraseTracesOfContacts)
+    await workThrough(service, eraseTracesJob)
     await assertCounts(service, project)
     const answer = await callEvents(service, 'DELETE', '/e1', undefined, project)
     assert.equal(answer.body, { deletedCount: MANY / 3 })
     // The rows themselves go in the background, as far as the request has left them.
-    await workThrough(service, deleteProjectEvents)
+    await workThrough(service, deleteEventsJob)
     await assertCounts(service, project)
     assert.equal((await got(service, '/names', project)).eventNames, ['e0'])
   })

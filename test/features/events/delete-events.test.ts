@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { deleteProjectEvents } from '../../../src/features/events/delete-events.job.ts'
+import { deleteEventsJob } from '../../../src/features/events/delete-events.job.ts'
 import { MINUTE } from '../../support/clock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
@@ -163,7 +163,7 @@ scenario('The deletion of many events', start, (test) => {
       await record(service, [{ name: 'e', contactId, at: service.clock.now() }], project)
       await other.commit()
     })
-    await workThrough(service, deleteProjectEvents)
+    await workThrough(service, deleteEventsJob)
     assert.equal(await shown(service, 'e', project), often(1))
   })
 
@@ -192,7 +192,7 @@ scenario('The deletion of many events', start, (test) => {
       assertRefused(await nameIt(), 409, 'CONFLICT')
       await other.commit()
     })
-    await workThrough(service, deleteProjectEvents)
+    await workThrough(service, deleteEventsJob)
     assert.equal(await shown(service, 'e', project), often(3))
     assert.is((await nameIt()).status, 201)
     service.clock.advance(6 * DAY)

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 
-import { computeSegments } from '../../../src/features/memberships/compute-segments.job.ts'
+import { computeSegmentsJob } from '../../../src/features/memberships/compute-segments.job.ts'
 import { MINUTE, SECOND } from '../../support/clock.ts'
 import { hold } from '../../support/held-lock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
@@ -47,7 +47,7 @@ async function slices(service: Service, parts: number): Promise<void> {
   await writersDone(service)
   let left = parts
   const turn = turnOf(service.project.id, { hasTime: () => left-- > 0 })
-  await computeSegments.slice(service.ctx(service.project.id), turn)
+  await computeSegmentsJob.slice(service.ctx(service.project.id), turn)
 }
 
 scenario('POST /segments/:id/compute', start, (test) => {

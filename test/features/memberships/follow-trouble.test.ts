@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { followSegments } from '../../../src/features/memberships/follow-segments.job.ts'
+import { followSegmentsJob } from '../../../src/features/memberships/follow-segments.job.ts'
 import type { SliceResult, Turn } from '../../../src/queue/define-work.ts'
 import { MINUTE } from '../../support/clock.ts'
 import { hold } from '../../support/held-lock.ts'
@@ -52,7 +52,7 @@ const breakSegment = ({ sql }: Service, id: string) =>
 
 /** One turn of the project. */
 const slice = (service: Service, turn: Partial<Turn> = {}): Promise<SliceResult> =>
-  followSegments.slice(service.ctx(service.project.id), turnOf(service.project.id, turn))
+  followSegmentsJob.slice(service.ctx(service.project.id), turnOf(service.project.id, turn))
 
 /** The segments that are warned of from now on. */
 function warnings({ app }: Service): string[] {

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { computeSegments } from '../../../src/features/memberships/compute-segments.job.ts'
+import { computeSegmentsJob } from '../../../src/features/memberships/compute-segments.job.ts'
 import { MINUTE, SECOND } from '../../support/clock.ts'
 import { hold } from '../../support/held-lock.ts'
 import { scenario } from '../../support/scenario.ts'
@@ -44,7 +44,7 @@ const isAsked =
 async function parts(service: Service, count: number): Promise<void> {
   let left = count
   const turn = turnOf(service.project.id, { hasTime: () => left-- > 0 })
-  await computeSegments.slice(service.ctx(service.project.id), turn)
+  await computeSegmentsJob.slice(service.ctx(service.project.id), turn)
 }
 
 /** Does what is due until there is an answer. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { countProjectEvents } from '../../../src/features/event-statistics/count-events.job.ts'
-import { purgeExpired } from '../../../src/features/operations/purge-expired.job.ts'
+import { countEventsJob } from '../../../src/features/event-statistics/count-events.job.ts'
+import { purgeExpiredJob } from '../../../src/features/operations/purge-expired.job.ts'
 import { earliestId } from '../../../src/lib/ids.ts'
 import { HOUR, MINUTE } from '../../support/clock.ts'
 import { scenario } from '../../support/scenario.ts'
@@ -10,7 +10,7 @@ import { workThrough } from '../../support/work.ts'
 
 const DAY = 24 * HOUR
 
-const purge = (service: Service) => purgeExpired.handle(service.ctx(), {})
+const purge = (service: Service) => purgeExpiredJob.run(service.ctx(), {})
 
 /** Accepts a message with a file, and waits until it has been handed over. */
 async function sendWithFile(service: Service): Promise<string> {
@@ -153,9 +153,9 @@ scenario('The hourly purge', startService, (test) => {
     const ask = { email: 'ada@example.org', event: 'bought' }
     await call('POST', '/v1/track', { key: project.public, body: ask })
     const day = clock.now().toISOString().slice(0, 10)
-    await workThrough(service, countProjectEvents)
+    await workThrough(service, countEventsJob)
     clock.advance(402 * DAY)
-    await workThrough(service, countProjectEvents)
+    await workThrough(service, countEventsJob)
     const counts = () => sql('select name from event_counts where project_id = $1', [project.id])
     const statistics = async () =>
       (await call('GET', `/events/stats?startDate=${day}&endDate=${day}`, { key: project.secret })).body
@@ -189,14 +189,14 @@ scenario('The hourly purge', startService, (test) => {
   test('is scheduled, and runs from the queue', async (service) => {
     const { sql, clock, project, app } = service
     const [schedule] = await sql('select cron, timezone from pgboss.schedule where name = $1', [
-      purgeExpired.name,
+      purgeExpiredJob.name,
     ])
     assert.equal({ ...schedule }, { cron: '17 * * * *', timezone: 'UTC' })
     await sql(
       `insert into idempotency_keys (project_id, key, holder, request, created_at) values ($1, 'k', $2, 'x', $3)`,
       [project.id, randomUUID(), new Date(clock.now().getTime() - 25 * HOUR)],
     )
-    await app.services.boss.send(purgeExpired.name, {})
+    await app.services.boss.send(purgeExpiredJob.name, {})
     await until('the job to run', async () => {
       const found = await sql(`select from idempotency_keys where key = 'k'`)
       return found.length === 0

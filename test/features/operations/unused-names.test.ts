@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { purgeExpired } from '../../../src/features/operations/purge-expired.job.ts'
+import { purgeExpiredJob } from '../../../src/features/operations/purge-expired.job.ts'
 import {
   fieldsNotSeen,
   fieldsOfContacts,
@@ -13,7 +13,7 @@ import { newSegment, treeOf, triggered } from '../segments/segment-support.ts'
 
 const DAY = 24 * HOUR
 const start = () => startService({ ROLES: 'http' })
-const purge = (service: Service) => purgeExpired.handle(service.ctx(), {})
+const purge = (service: Service) => purgeExpiredJob.run(service.ctx(), {})
 
 const namesIn = async ({ sql }: Service, table: string, { id }: Project): Promise<string[]> =>
   (await sql<{ name: string }>(`select name from ${table} where project_id = $1 order by name`, [id])).map(

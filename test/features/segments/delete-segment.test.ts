@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { computeSegments } from '../../../src/features/memberships/compute-segments.job.ts'
+import { computeSegmentsJob } from '../../../src/features/memberships/compute-segments.job.ts'
 import { hold } from '../../support/held-lock.ts'
 import { noteInterests } from '../../support/interests.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
@@ -93,7 +93,7 @@ scenario('DELETE /segments/:id', start, (test) => {
     assertRefused(await callSegment(own, 'GET', `/${id}`), 404, 'SEGMENT_NOT_FOUND')
     await held.release()
     const part = () =>
-      computeSegments.slice(own.ctx(own.project.id), turnOf(own.project.id, { hasTime: () => false }))
+      computeSegmentsJob.slice(own.ctx(own.project.id), turnOf(own.project.id, { hasTime: () => false }))
     assert.is(await part(), 'more')
     assert.is(await left(), 7_000)
     await computeDue(own)

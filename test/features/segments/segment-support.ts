@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { computeSegments } from '../../../src/features/memberships/compute-segments.job.ts'
-import { followSegments } from '../../../src/features/memberships/follow-segments.job.ts'
+import { computeSegmentsJob } from '../../../src/features/memberships/compute-segments.job.ts'
+import { followSegmentsJob } from '../../../src/features/memberships/follow-segments.job.ts'
 import { noteInterests } from '../../support/interests.ts'
 import { type Answer, type Body, type Project, type Service, until } from '../../support/service.ts'
 import { turnOf, workThrough } from '../../support/work.ts'
@@ -78,7 +78,7 @@ export async function countsOf(
   const ended = `select ended_added as added, ended_removed as removed, member_count as total from segments
     where project_id = $1 and id = $2 and pass_ended >= pass_asked`
   return until('the computation ends', async () => {
-    await computeSegments.slice(service.ctx(project.id), turnOf(project.id))
+    await computeSegmentsJob.slice(service.ctx(project.id), turnOf(project.id))
     const [counts] = await service.sql(ended, [project.id, id])
     return counts
   })
@@ -99,7 +99,7 @@ export async function whileComputing(
   })
   await until('it has asked', async () => computing.answered || (await isDue(service, project.id)))
   while (!computing.answered) {
-    await computeSegments.slice(service.ctx(project.id), turnOf(project.id))
+    await computeSegmentsJob.slice(service.ctx(project.id), turnOf(project.id))
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   return answer
@@ -117,7 +117,7 @@ export async function writersDone(service: Service): Promise<void> {
 /** Does what is due for the segments of all projects, as a worker does. */
 export async function computeDue(service: Service): Promise<void> {
   await writersDone(service)
-  await workThrough(service, computeSegments)
+  await workThrough(service, computeSegmentsJob)
 }
 
 /** Makes or changes a contact and returns it. */
@@ -149,7 +149,7 @@ export async function manyContacts(
 }
 
 /** Follows all changes, as a worker does. */
-export const follow = (service: Service): Promise<void> => workThrough(service, followSegments)
+export const follow = (service: Service): Promise<void> => workThrough(service, followSegmentsJob)
 
 /** Stored members by the local parts of their addresses. */
 export async function members(service: Service, id: string): Promise<string[]> {

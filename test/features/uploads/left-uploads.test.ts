@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { purgeExpired } from '../../../src/features/operations/purge-expired.job.ts'
+import { purgeExpiredJob } from '../../../src/features/operations/purge-expired.job.ts'
 import { HOUR } from '../../support/clock.ts'
 import { hold } from '../../support/held-lock.ts'
 import { IMAGES } from '../../support/images.ts'
@@ -51,7 +51,7 @@ scenario('The purge of old images', keepingForADay, (test) => {
     clock.advance(2 * DAY)
     const kept = await uploaded(service, IMAGES.png)
     const lock = await hold(databaseUrl, 'select from uploads where key = $1 for update', [first.key])
-    const purge = purgeExpired.handle(service.ctx(), {})
+    const purge = purgeExpiredJob.run(service.ctx(), {})
     await lock.waiters(1)
     assert.is((await call('DELETE', `/uploads/image/${second.key}`, { key: project.secret })).status, 204)
     await lock.release()

@@ -5,7 +5,7 @@ import { contactJobWork } from './contact-jobs.ts'
 import { runImport } from './import.ts'
 import { workOnJobs } from './work-on-jobs.ts'
 
-export const runContactJobs = defineProjectWork({
+export const changeContactsJob = defineProjectWork({
   kind: contactJobWork,
   // A chunk that takes seconds must not keep all others.
   concurrency: 3,
