@@ -12,7 +12,7 @@ import { Admission } from './http/admission.ts'
 import { limitConnections } from './http/budgets/connections.ts'
 import { StrangerLimit } from './http/budgets/stranger-limit.ts'
 import { createHttpServer, serveRoutes } from './http/server.ts'
-import { deliverMailJob, jobs, projectWorks, workKinds } from './jobs.ts'
+import { deliverMailJob, JOBS, PROJECT_WORKS, WORK_KINDS } from './jobs.ts'
 import { freePort } from './lib/net/free-port.ts'
 import { OperatorError } from './lib/operator-error.ts'
 import { chooseMailer, mailboxReader } from './mail/choose-mailer.ts'
@@ -52,8 +52,8 @@ export async function startApp(given: Config, log: Logger, clock: Clock = {}): P
 async function startWorker(services: Services, metrics: Metrics): Promise<Part> {
   const mailer = chooseMailer(services.config.mail, services.now)
   const delivery = deliverMailJob(services, mailer, metrics, () => running.wake(mailDeliveryWork))
-  await runJobs(services, jobs, metrics)
-  const running: RunningWork = runProjectWork(services, [delivery.work, ...projectWorks], metrics)
+  await runJobs(services, JOBS, metrics)
+  const running: RunningWork = runProjectWork(services, [delivery.work, ...PROJECT_WORKS], metrics)
   delivery.start()
   const stop = async () => {
     await running.stop()
@@ -120,7 +120,7 @@ async function workStates(services: Services) {
   const ctx = createCtx(services, SYSTEM, 'metrics')
   const states = await countJobs(
     ctx,
-    workKinds.map(({ name }) => name),
+    WORK_KINDS.map(({ name }) => name),
   )
   return states.set(mailDeliveryWork.name, await countMail(ctx))
 }

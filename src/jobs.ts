@@ -11,12 +11,12 @@ import type { Job } from './queue/define-job.ts'
 import type { ProjectWork, WorkKind } from './queue/define-work.ts'
 
 /** Background work of the service itself, and on a schedule. */
-export const jobs: readonly Job[] = [purgeExpiredJob]
+export const JOBS: readonly Job[] = [purgeExpiredJob]
 
 export { deliverMailJob } from './features/delivery/deliver-mail.job.ts'
 
 /** Background work of projects; delivery, which needs a mailer, is added where the worker starts. */
-export const projectWorks: readonly ProjectWork[] = [
+export const PROJECT_WORKS: readonly ProjectWork[] = [
   deleteEventsJob,
   countEventsJob,
   changeContactsJob,
@@ -27,4 +27,4 @@ export const projectWorks: readonly ProjectWork[] = [
 ]
 
 /** Every kind of project work by its name. */
-export const workKinds: readonly WorkKind[] = [mailDeliveryWork, ...projectWorks.map(({ kind }) => kind)]
+export const WORK_KINDS: readonly WorkKind[] = [mailDeliveryWork, ...PROJECT_WORKS.map(({ kind }) => kind)]

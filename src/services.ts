@@ -111,10 +111,10 @@ function createServices(config: Config, database: Database, log: Logger, clock: 
 
 async function openQueue({ boss }: Services, parts: Part[]): Promise<void> {
   // Its handlers bring most of the product along, which those who enqueue nothing need not wait for.
-  const { jobs, workKinds } = await import('./jobs.ts')
+  const { JOBS, WORK_KINDS } = await import('./jobs.ts')
   parts.push({ name: 'queue', stop: () => boss.stop({ graceful: true, timeout: QUEUE_STOP_MS }) })
   await boss.start()
-  await defineQueues(boss, jobs, workKinds)
+  await defineQueues(boss, JOBS, WORK_KINDS)
 }
 
 async function migrateWhenThere(url: string, log: Logger, waitMs: number): Promise<void> {

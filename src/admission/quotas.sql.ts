@@ -16,7 +16,7 @@ const countOf = (table: string) =>
   )
 
 /** How much of each quota the project has used. Keys: the primary ones. */
-export const usedOf = {
+export const USED_OF = {
   segments: countOf('segments'),
   templates: countOf('templates'),
   domains: countOf('domains'),

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { type Ctx, projectIdOf } from '../ctx.ts'
 import { AppError } from '../errors.ts'
-import { lockQuota, usedOf } from './quotas.sql.ts'
+import { lockQuota, USED_OF } from './quotas.sql.ts'
 
 /** What a project may have a number of, or of bytes. */
 export type Quota = keyof Config['quotas']
@@ -74,19 +74,19 @@ export async function lockQuotaOf(tx: Ctx, quota: string): Promise<void> {
  */
 export async function assertQuota(
   ctx: Ctx,
-  quota: keyof typeof usedOf,
+  quota: keyof typeof USED_OF,
   { field, more = 1 }: { field: string; more?: number },
 ): Promise<void> {
   const limit = ctx.config.quotas[quota]
   if (limit === 0) return
-  const [row] = await ctx.sql(usedOf[quota], { projectId: projectIdOf(ctx) })
+  const [row] = await ctx.sql(USED_OF[quota], { projectId: projectIdOf(ctx) })
   if ((row?.used ?? 0) + more > limit) throw quotaReached(ctx.config, quota, [field])
 }
 
 /** Locks the quota until the commit of what takes of it, and asserts it. */
 export async function takeQuota(
   tx: Ctx,
-  quota: keyof typeof usedOf,
+  quota: keyof typeof USED_OF,
   asked: { field: string; more?: number },
 ): Promise<void> {
   if (tx.config.quotas[quota] === 0) return

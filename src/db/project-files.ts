@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
 // From where this file is, not from the working directory: the service may be started from anywhere.
-const projectFolder = join(import.meta.dirname, '..', '..')
+const PROJECT_FOLDER = join(import.meta.dirname, '..', '..')
 
-export const schemaFolder = join(projectFolder, 'prisma', 'schema')
-export const migrationsFolder = join(projectFolder, 'prisma', 'migrations')
+export const SCHEMA_FOLDER = join(PROJECT_FOLDER, 'prisma', 'schema')
+export const MIGRATIONS_FOLDER = join(PROJECT_FOLDER, 'prisma', 'migrations')

@@ -19,14 +19,14 @@ export const requiredId = (noun: string) =>
     description: `Id of the ${noun}, a UUID; one that the project does not have is 404.`,
   }) as const
 
-export const projectId = { description: 'Id of the project that the record belongs to, a UUID.' }
+export const PROJECT_ID = { description: 'Id of the project that the record belongs to, a UUID.' }
 
-export const createdAt = {
+export const CREATED_AT = {
   type: 'DateTime',
   description: 'Time of creation, in UTC with milliseconds.',
 } as const
 
-export const updatedAt = {
+export const UPDATED_AT = {
   type: 'DateTime',
   description: 'Time of the last change, in UTC with milliseconds; at first the time of creation.',
 } as const

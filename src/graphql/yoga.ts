@@ -43,7 +43,7 @@ export function createGraphQL(schema: GraphQLSchema, development: boolean, log: 
     parserAndValidationCache: documents.caches,
     plugins: [
       useCSRFPrevention({ requestHeaders: ['x-graphql-yoga-csrf', 'authorization'] }),
-      bodiesOfJson,
+      bodiesOfJson(),
       documents.plugin,
       maxDepthPlugin({ n: GRAPHQL_LIMITS.depth }),
       maxAliasesPlugin({ n: GRAPHQL_LIMITS.aliases }),
@@ -79,7 +79,7 @@ async function renderEditor(options: GraphiQLOptions): Promise<string> {
 }
 
 /** What is no JSON was not understood, so it is 400 whatever the client accepts (GraphQL over HTTP, 6.4.1.1.1). */
-const bodiesOfJson: GraphQLPlugin = {
+const bodiesOfJson = (): GraphQLPlugin => ({
   onRequestParse({ requestParser, setRequestParser }) {
     if (!requestParser) return
     setRequestParser(async (request) => {
@@ -91,7 +91,7 @@ const bodiesOfJson: GraphQLPlugin = {
       }
     })
   },
-}
+})
 
 /**
  * Completes the errors of an answer, or of each value of a stream: the ones of validation are not masked, and masking

@@ -21,7 +21,7 @@ export const messageBodyLimit = ({ maxMessageBytes }: Config): number =>
 /** What nobody wants to read is taken off the wire up to here; then the connection is cut. */
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * A body must come so fast that the whole of it is there in this time, after a while to begin with: nobody keeps room for
@@ -203,7 +203,7 @@ export function assertJsonType(contentType: string | undefined): void {
 
 function decode(body: Buffer): string {
   try {
-    return utf8.decode(body)
+    return UTF8.decode(body)
   } catch {
     throw invalidJson('it is not valid UTF-8')
   }

@@ -2,12 +2,12 @@ import { within } from '../lib/async/within.ts'
 import type { DeliveryResult, Mailer, OutgoingMail, ProviderTrouble } from './mailer.ts'
 import { UnsendableMail } from './mime.ts'
 
-const longestReason = 500
+const LONGEST_REASON = 500
 
 /** Milliseconds. */
-const longestCheck = 10_000
+const LONGEST_CHECK_MS = 10_000
 
-const titles = { mailbox: 'Mailbox', smtp: 'SMTP', mailgun: 'Mailgun' }
+const TITLES = { mailbox: 'Mailbox', smtp: 'SMTP', mailgun: 'Mailgun' }
 
 type Provider = Pick<Mailer, 'provider' | 'concurrency'> & {
   warnings?: readonly string[]
@@ -30,7 +30,7 @@ export function defineMailer(given: Provider): Mailer {
       return await deliver(mail)
     } catch (error) {
       if (error instanceof UnsendableMail) return failed('permanent', error.message)
-      return failed('temporary', `${titles[provider]}: ${messageOf(error)}`)
+      return failed('temporary', `${TITLES[provider]}: ${messageOf(error)}`)
     }
   }
 
@@ -48,8 +48,8 @@ export function defineMailer(given: Provider): Mailer {
     },
     async check() {
       if (!probe) return null
-      const answer = await within(longestCheck, probe())
-      return troubleIn(answer ?? failed('temporary', `No answer within ${longestCheck / 1000} s`))
+      const answer = await within(LONGEST_CHECK_MS, probe())
+      return troubleIn(answer ?? failed('temporary', `No answer within ${LONGEST_CHECK_MS / 1000} s`))
     },
     async close() {
       closed = true
@@ -81,7 +81,7 @@ export function inTrouble(scope: 'account' | 'domain', reason: string, advice: s
 
 /** One line of at most 500 characters. */
 function asReason(text: string): string {
-  return text.replace(/\s+/g, ' ').trim().slice(0, longestReason)
+  return text.replace(/\s+/g, ' ').trim().slice(0, LONGEST_REASON)
 }
 
 export function messageOf(error: unknown): string {

@@ -1,42 +1,42 @@
 /** Words longer than this cannot be folded into lines of at most 998 characters (RFC 5322). */
-const longestWord = /[^ ]{900}/
+const LONGEST_WORD = /[^ ]{900}/
 
 /** A reader trims blanks at the ends, decodes what looks encoded, and may take a line of blanks for the end. */
-const misread = /^ | $| {20}|=\?|[^\x20-\x7e]/
+const MISREAD = /^ | $| {20}|=\?|[^\x20-\x7e]/
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const controls = /[\x00-\x08\x0a-\x1f\x7f]+/g
+const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]+/g
 
 /** Line breaks and other control characters become a blank: what follows can never start a header of its own. */
 export function oneLine(value: string): string {
-  return value.toWellFormed().replace(controls, ' ')
+  return value.toWellFormed().replace(CONTROLS, ' ')
 }
 
 /** The value of an unstructured header, as RFC 2047 words where it could not be read back as it is. */
 export function headerText(value: string): string {
   const text = oneLine(value)
-  return misread.test(text) || longestWord.test(text) ? encodedWords(text) : text
+  return MISREAD.test(text) || LONGEST_WORD.test(text) ? encodedWords(text) : text
 }
 
 /** A display name as a phrase (RFC 5322, 3.2.5): bare, in quotation marks, or as RFC 2047 words. */
 export function phrase(name: string): string {
   if (/^[\w ]*$/.test(name)) return name
-  return misread.test(name) ? encodedWords(name) : `"${name.replace(/["\\]/g, '\\$&')}"`
+  return MISREAD.test(name) ? encodedWords(name) : `"${name.replace(/["\\]/g, '\\$&')}"`
 }
 
 /** `=?UTF-8?Q?` and `?=` around it come to 52, so that a word fits into a line behind the name of its header. */
-const longestEncoded = 40
+const LONGEST_ENCODED = 40
 
 /** The bytes that stand for themselves in a Q word, also inside a phrase (RFC 2047, 5, rule 3). */
-const readable = /[a-z0-9!*+/-]/i
+const READABLE = /[a-z0-9!*+/-]/i
 
 const hex = (byte: number) => `=${byte.toString(16).toUpperCase().padStart(2, '0')}`
 const quoted = Array.from({ length: 256 }, (_, byte) => {
   const character = String.fromCharCode(byte)
-  return character === ' ' ? '_' : readable.test(character) ? character : hex(byte)
+  return character === ' ' ? '_' : READABLE.test(character) ? character : hex(byte)
 })
 
-const encodings = {
+const ENCODINGS = {
   Q: (text: string) => Array.from(Buffer.from(text), (byte) => quoted[byte]).join(''),
   B: (text: string) => Buffer.from(text).toString('base64'),
 }
@@ -48,13 +48,13 @@ const encodings = {
 function encodedWords(text: string): string {
   const plain = text.match(/[a-z0-9 ]/gi)?.length ?? 0
   const encoding = plain * 2 > text.length ? 'Q' : 'B'
-  const encode = encodings[encoding]
+  const encode = ENCODINGS[encoding]
   const parts: string[] = []
   let encoded = ''
   let part = ''
-  for (const piece of pieces(text, (candidate) => encode(candidate).length <= longestEncoded)) {
+  for (const piece of pieces(text, (candidate) => encode(candidate).length <= LONGEST_ENCODED)) {
     const longer = encode(part + piece)
-    if (part !== '' && longer.length > longestEncoded) {
+    if (part !== '' && longer.length > LONGEST_ENCODED) {
       parts.push(encoded)
       part = piece
       encoded = encode(piece)
@@ -67,14 +67,14 @@ function encodedWords(text: string): string {
   return parts.map((content) => `=?UTF-8?${encoding}?${content}?=`).join(' ')
 }
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
 /** The text in pieces that each fit: words with their blanks, characters as a reader sees them, code points. */
 function* pieces(text: string, fits: (piece: string) => boolean): Generator<string> {
   for (const word of text.match(/[^ ]* ?/g) ?? []) {
     if (fits(word)) yield word
     else
-      for (const { segment } of graphemes.segment(word)) {
+      for (const { segment } of GRAPHEMES.segment(word)) {
         if (fits(segment)) yield segment
         else yield* segment
       }

@@ -61,7 +61,7 @@ export type MailboxOptions = {
 }
 
 /** What a file may be named after: nothing in it can leave the directory or look like another file's suffix. */
-const plainId = /^[\w-]{1,100}$/
+const PLAIN_ID = /^[\w-]{1,100}$/
 
 /**
  * Keeps mail in a directory in place of sending it. A message is `<emailId>.eml` beside its attachments
@@ -85,7 +85,7 @@ export function createMailboxMailer(options: MailboxOptions): Mailer & MailboxRe
     provider: 'mailbox',
     concurrency: 8,
     async deliver(mail) {
-      if (!plainId.test(mail.emailId)) throw new UnsendableMail('The email id cannot be a file name')
+      if (!PLAIN_ID.test(mail.emailId)) throw new UnsendableMail('The email id cannot be a file name')
       await folder.write(await filesOf(mail, now()))
       // The message is stored, whatever becomes of the old ones; the next round tries them again.
       await pruneNowAndThen().catch(() => undefined)
@@ -113,16 +113,16 @@ function reader(folder: MailFolder): MailboxReader {
       }
     },
     async message(id) {
-      if (!plainId.test(id)) return null
+      if (!PLAIN_ID.test(id)) return null
       const name = (await folder.names()).find((one) => one.startsWith(`${id}.`) && one.endsWith('.json'))
       const json = name === undefined ? null : await folder.read(name)
       return json && messageIn(json)
     },
     async raw(id) {
-      return plainId.test(id) ? folder.read(`${id}.eml`) : null
+      return PLAIN_ID.test(id) ? folder.read(`${id}.eml`) : null
     },
     async attachment(id, index) {
-      return plainId.test(id) ? folder.read(`${id}.${index}.attachment`) : null
+      return PLAIN_ID.test(id) ? folder.read(`${id}.${index}.attachment`) : null
     },
     async clear() {
       // A message that is being written has no .json yet.

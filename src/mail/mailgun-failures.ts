@@ -4,17 +4,17 @@ import type { DeliveryResult } from './mailer.ts'
 /** What the client throws: an answer's status and its text, trouble on the way as status 400; 0 is anything else. */
 export type MailgunFailure = { status: number; phrase: string; details: string }
 
-const checkUrl =
+const CHECK_URL =
   'Check MAILGUN_URL: https://api.mailgun.net, or https://api.eu.mailgun.net for domains in the EU.'
-const checkKey = 'Check MAILGUN_API_KEY, and that MAILGUN_URL is the region of its account.'
-const checkDomain =
+const CHECK_KEY = 'Check MAILGUN_API_KEY, and that MAILGUN_URL is the region of its account.'
+const CHECK_DOMAIN =
   'Look at the domain in Mailgun: it must be added to the account, verified and not disabled.'
-const checkAccount = 'Look at the account in Mailgun: its plan, its payments and whether it is activated.'
+const CHECK_ACCOUNT = 'Look at the account in Mailgun: its plan, its payments and whether it is activated.'
 
 /** What Mailgun says, with various statuses, when it does not serve the sender's domain. */
-const aboutDomain =
+const ABOUT_DOMAIN =
   /\bdomain\b.*(?:not found|unverified|not verified|not allowed to send|disabled|inactive)|sandbox (?:sub)?domain/i
-const aboutAccount = /\baccount\b.*(?:disabled|suspended|terminated|inactive|activate)|free accounts/i
+const ABOUT_ACCOUNT = /\baccount\b.*(?:disabled|suspended|terminated|inactive|activate)|free accounts/i
 
 /** What a failed hand-over means. A key that has sent before is right, so that 401 is about the domain then. */
 export function explainMailgun(failure: MailgunFailure, keyWorks: boolean): DeliveryResult {
@@ -22,16 +22,16 @@ export function explainMailgun(failure: MailgunFailure, keyWorks: boolean): Deli
   if (!answered(failure)) return onTheWay(failure)
   const reason = `Mailgun: ${details || phrase} (${status})`
   if (status === 429 || status === 408 || status >= 500) return failed('temporary', reason)
-  if (aboutDomain.test(details)) return inTrouble('domain', reason, checkDomain)
-  if (status === 402 || aboutAccount.test(details)) return inTrouble('account', reason, checkAccount)
-  if (status === 401 || status === 403) return inTrouble(keyWorks ? 'domain' : 'account', reason, checkKey)
-  if (status === 404 || status === 405) return inTrouble('account', reason, checkUrl)
-  if (status === 421) return inTrouble('domain', reason, checkDomain)
+  if (ABOUT_DOMAIN.test(details)) return inTrouble('domain', reason, CHECK_DOMAIN)
+  if (status === 402 || ABOUT_ACCOUNT.test(details)) return inTrouble('account', reason, CHECK_ACCOUNT)
+  if (status === 401 || status === 403) return inTrouble(keyWorks ? 'domain' : 'account', reason, CHECK_KEY)
+  if (status === 404 || status === 405) return inTrouble('account', reason, CHECK_URL)
+  if (status === 421) return inTrouble('domain', reason, CHECK_DOMAIN)
   return failed('permanent', reason)
 }
 
 /** A page of another server answers 200 as well; only Mailgun names the message. */
-export const notMailgun = inTrouble('account', 'Mailgun: the answer names no message', checkUrl)
+export const notMailgun = inTrouble('account', 'Mailgun: the answer names no message', CHECK_URL)
 
 /**
  * The client reports trouble on the way as status 400 too, with the error's code (ECONNREFUSED) in place of the
@@ -40,19 +40,19 @@ export const notMailgun = inTrouble('account', 'Mailgun: the answer names no mes
  */
 function answered({ status, phrase }: MailgunFailure): boolean {
   if (status !== 400 || phrase === 'ERR_BAD_REQUEST') return status !== 0
-  return phrase !== incorrectUrl && !/^[A-Z\d_]*$/.test(phrase)
+  return phrase !== INCORRECT_URL && !/^[A-Z\d_]*$/.test(phrase)
 }
 
-const incorrectUrl = 'Incorrect url'
+const INCORRECT_URL = 'Incorrect url'
 
 /** No connection was made: the address is wrong, or what is there is not the API. */
-const notReached =
+const NOT_REACHED =
   /^(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO)$|CERT|SELF_SIGNED|UNABLE_TO_/
 
 /** Once there is a connection, nobody can tell what has been read at its other end. */
 function onTheWay({ phrase, details }: MailgunFailure): DeliveryResult {
   const reason = `Mailgun: ${details || phrase}`
-  if (phrase === incorrectUrl) return inTrouble('account', reason, checkUrl)
-  if (!notReached.test(phrase)) return unanswered(reason)
-  return inTrouble('account', reason, `${checkUrl} This machine must be able to reach it.`)
+  if (phrase === INCORRECT_URL) return inTrouble('account', reason, CHECK_URL)
+  if (!NOT_REACHED.test(phrase)) return unanswered(reason)
+  return inTrouble('account', reason, `${CHECK_URL} This machine must be able to reach it.`)
 }

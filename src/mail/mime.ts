@@ -19,17 +19,17 @@ export class UnsendableMail extends Error {
 }
 
 /** Headers with a grammar of their own, in which an encoded word would not be read. */
-const structured = new Set(['reply-to', 'references', 'in-reply-to'])
+const STRUCTURED = new Set(['reply-to', 'references', 'in-reply-to'])
 
-const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;.*)?$/
-const longestName = 500
+const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;.*)?$/
+const LONGEST_NAME = 500
 
 /** Only what would break out of a header, a command or a URL; what an address is was checked before. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const addressShape = /^[^\x00-\x1f\x7f<>]+@[^\x00-\x20\x7f<>@/\\?#:,;()"]+$/
+const ADDRESS_SHAPE = /^[^\x00-\x1f\x7f<>]+@[^\x00-\x20\x7f<>@/\\?#:,;()"]+$/
 
 /** RFC 6376's list and what bulk mail has to sign as well (RFC 8058 for List-Unsubscribe-Post). */
-const signedFields = [
+const SIGNED_FIELDS = [
   'from',
   'reply-to',
   'subject',
@@ -67,14 +67,14 @@ export async function composeMessage(mail: OutgoingMail): Promise<Composed> {
   const fromField = addressField('From', from, mail.from.name)
   const toField = addressField('To', to, mail.to.name)
   const rest = await new MailComposer(options(mail)).compile().build()
-  const end = rest.indexOf(emptyLine) + 2
+  const end = rest.indexOf(EMPTY_LINE) + 2
   const header = Buffer.concat([Buffer.from(fromField + toField), rest.subarray(0, end)])
   const body = rest.subarray(end + 2)
   const signed = key ? await dkimSignature(header, body, key) : ''
   return { from, to, raw: Buffer.concat([Buffer.from(signed, 'latin1'), header, rest.subarray(end)]) }
 }
 
-const emptyLine = '\r\n\r\n'
+const EMPTY_LINE = '\r\n\r\n'
 
 function options(mail: OutgoingMail): MailComposerOptions {
   const { replyTo } = mail
@@ -94,7 +94,7 @@ function options(mail: OutgoingMail): MailComposerOptions {
 
 /** As it stands in a header and in the envelope: with the domain in ASCII, quoted where that is needed. */
 function asciiAddress(address: string): string {
-  if (!addressShape.test(address)) {
+  if (!ADDRESS_SHAPE.test(address)) {
     throw new UnsendableMail(`${JSON.stringify(address)} is not an email address`)
   }
   return MimeNode.encodeHeaderValue('Sender', { address, name: '' }).replace(/^<|>$/g, '')
@@ -102,7 +102,7 @@ function asciiAddress(address: string): string {
 
 function addressField(field: 'From' | 'To', address: string, name = ''): string {
   const shown = oneLine(name).replace(/\s+/g, ' ').trim()
-  const cut = shown.length <= longestName ? shown : `${shown.slice(0, longestName - 1).toWellFormed()}…`
+  const cut = shown.length <= LONGEST_NAME ? shown : `${shown.slice(0, LONGEST_NAME - 1).toWellFormed()}…`
   const bare = cut === '' && !address.startsWith('"')
   return `${foldLines(bare ? `${field}: ${address}` : `${field}: ${phrase(cut)} <${address}>`)}\r\n`
 }
@@ -114,7 +114,7 @@ function headers(mail: OutgoingMail) {
     .map(({ name, value }) => {
       if (!isHeaderName(name)) throw new UnsendableMail(`${JSON.stringify(name)} is not a header name`)
       if (isOwnHeader(name)) throw new UnsendableMail(`The header ${name} cannot be set`)
-      return structured.has(name.toLowerCase())
+      return STRUCTURED.has(name.toLowerCase())
         ? { key: name, value: oneLine(value) }
         : unstructured(name, value)
     })
@@ -127,16 +127,16 @@ function unstructured(key: string, value: string) {
 }
 
 /** A longer text is encoded in pieces of so many characters: nodemailer would look at it, and encode it, in one go. */
-const longestPiece = 64 * 1024
+const LONGEST_PIECE = 64 * 1024
 
 function content(text: string) {
-  if (text.length <= longestPiece) return lineFeeds(text)
+  if (text.length <= LONGEST_PIECE) return lineFeeds(text)
   return { content: Readable.from(inPieces(text)), contentTransferEncoding: encodingOf(text) }
 }
 
 /** What is shorter, by the beginning of the text: quoted-printable takes three characters for what is not ASCII. */
 function encodingOf(text: string): 'quoted-printable' | 'base64' {
-  const beginning = text.slice(0, longestPiece)
+  const beginning = text.slice(0, LONGEST_PIECE)
   return Buffer.byteLength(beginning) < beginning.length * 1.1 ? 'quoted-printable' : 'base64'
 }
 
@@ -144,7 +144,7 @@ function encodingOf(text: string): 'quoted-printable' | 'base64' {
 async function* inPieces(text: string): AsyncGenerator<string, void> {
   const pauses = new Pauses()
   for (let start = 0; start < text.length; ) {
-    let end = start + longestPiece
+    let end = start + LONGEST_PIECE
     // CR and LF, and the halves of a character, stay together.
     while (/^(?:\r\n|[\ud800-\udbff][\udc00-\udfff])$/.test(text.slice(end - 1, end + 1))) end += 1
     yield lineFeeds(text.slice(start, end))
@@ -171,24 +171,24 @@ function attachment(file: MailAttachment): MailComposerAttachment {
 /** `message/*` and `multipart/*` parts may not be encoded, so their bytes would not arrive as they are. */
 function attachedType(contentType: string): string {
   const type = oneLine(contentType).trim()
-  return mediaType.test(type) && !/^(?:message|multipart)\//i.test(type) ? type : 'application/octet-stream'
+  return MEDIA_TYPE.test(type) && !/^(?:message|multipart)\//i.test(type) ? type : 'application/octet-stream'
 }
 
 function signature(key: DkimKey): DkimOptions {
   const { domain, selector } = key
-  return { domain: domainToASCII(domain), selector, privateKey: signingKey(key), fields: signedFields }
+  return { domain: domainToASCII(domain), selector, privateKey: signingKey(key), fields: SIGNED_FIELDS }
 }
 
 /** Reading a PEM costs as much as a good part of the signature, and a service signs with few keys. */
 const readKeys = new Map<string, KeyObject>()
-const mostKeys = 1000
+const MOST_KEYS = 1000
 
 function signingKey({ domain, privateKey }: DkimKey): KeyObject {
   const known = readKeys.get(privateKey)
   if (known) return known
   const key = readKey(privateKey)
   if (key?.asymmetricKeyType !== 'rsa') throw new Error(`The DKIM key of ${domain} is not an RSA private key`)
-  if (readKeys.size >= mostKeys) readKeys.clear()
+  if (readKeys.size >= MOST_KEYS) readKeys.clear()
   readKeys.set(privateKey, key)
   return key
 }

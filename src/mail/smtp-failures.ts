@@ -6,13 +6,13 @@ import type { DeliveryResult } from './mailer.ts'
 export type Progress = 'connecting' | 'talking' | 'written'
 
 /** Replies that ask for a log-in or for encryption: the operator's mistake, which must not cost mail. */
-const accessReplies = new Set([530, 534, 535, 538])
-const logInCodes = new Set(['EAUTH', 'ENOAUTH', 'EOAUTH2'])
-const unresolved = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EDNS'])
-const unreachable = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'])
-const certificate = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|certificate/
+const ACCESS_REPLIES = new Set([530, 534, 535, 538])
+const LOG_IN_CODES = new Set(['EAUTH', 'ENOAUTH', 'EOAUTH2'])
+const UNRESOLVED = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EDNS'])
+const UNREACHABLE = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'])
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|certificate/
 
-const noTls =
+const NO_TLS =
   'Check the port in SMTP_URL, and smtp:// against smtps://. Only in a network that you trust, ?tls=optional lets a ' +
   'server without TLS have the password.'
 
@@ -30,18 +30,18 @@ function adviceFor(error: NodemailerError, progress: Progress): string | null {
   const { response = '', responseCode = 0 } = error
   const codes = [error.code ?? '', originalCode(error)]
   const has = (known: Set<string>) => codes.some((code) => known.has(code))
-  if (accessReplies.has(responseCode) || has(logInCodes)) {
+  if (ACCESS_REPLIES.has(responseCode) || has(LOG_IN_CODES)) {
     if (/TLS|encrypt/i.test(response)) return 'Add ?requireTLS=true to SMTP_URL, or use smtps://.'
     return 'Check the user name and the password in SMTP_URL.'
   }
-  if (has(unresolved)) return 'Check the host name in SMTP_URL, and that this machine can resolve it.'
-  if (has(unreachable)) return 'Check the host and the port in SMTP_URL, and that the server runs.'
+  if (has(UNRESOLVED)) return 'Check the host name in SMTP_URL, and that this machine can resolve it.'
+  if (has(UNREACHABLE)) return 'Check the host and the port in SMTP_URL, and that the server runs.'
   // The words of a server may name the recipient, so they tell nothing about its certificate.
   const ownWords = error.response === undefined ? error.message : ''
-  if (certificate.test(`${codes.join(' ')} ${ownWords}`)) {
+  if (CERTIFICATE.test(`${codes.join(' ')} ${ownWords}`)) {
     return 'Use the host name of the certificate in SMTP_URL, and name an own authority in NODE_EXTRA_CA_CERTS.'
   }
-  if (codes.includes('ETLS')) return noTls
+  if (codes.includes('ETLS')) return NO_TLS
   if (progress !== 'connecting') return null
   return 'Check the port in SMTP_URL, smtp:// against smtps://, and whether the server takes connections.'
 }

@@ -24,14 +24,14 @@ export type SmtpOptions = {
   timeouts?: Partial<SmtpTimeouts> | undefined
 }
 
-const usualTimeouts: SmtpTimeouts = { connection: 10_000, greeting: 10_000, socket: 60_000, send: 300_000 }
+const USUAL_TIMEOUTS: SmtpTimeouts = { connection: 10_000, greeting: 10_000, socket: 60_000, send: 300_000 }
 
 /** Hands mail to an SMTP server over a pool of connections. Throws when `url` is no SMTP URL. */
 export function createSmtpMailer({ url, maxConnections = 10, ehloName, timeouts }: SmtpOptions): Mailer {
   if (!isSmtpUrl(url)) {
     throw new Error('The SMTP server must be given as smtp://user:password@host:port or smtps://…')
   }
-  const limits = { ...usualTimeouts, ...timeouts }
+  const limits = { ...USUAL_TIMEOUTS, ...timeouts }
   const common = commonOptions(url, ehloName, limits)
   const transport = createTransport({ ...common, pool: true, maxConnections, maxMessages: 1000 })
   const { options } = transport
@@ -40,7 +40,7 @@ export function createSmtpMailer({ url, maxConnections = 10, ehloName, timeouts 
   return defineMailer({
     provider: 'smtp',
     concurrency: options.maxConnections ?? maxConnections,
-    warnings: isExposed(options) ? [exposed] : [],
+    warnings: isExposed(options) ? [EXPOSED] : [],
     async deliver(mail) {
       const { from, to, raw } = await composeMessage(mail)
       const message = new FinishedMessage(raw, { from, to: [to] })
@@ -52,7 +52,7 @@ export function createSmtpMailer({ url, maxConnections = 10, ehloName, timeouts 
     },
     async probe() {
       // A connection of its own, because the pool's may all be busy.
-      const socketTimeout = Math.min(limits.socket, longestSilence)
+      const socketTimeout = Math.min(limits.socket, LONGEST_SILENCE_MS)
       try {
         await createTransport({ ...common, socketTimeout }).verify()
         return { kind: 'sent', providerMessageId: null }
@@ -96,8 +96,8 @@ async function handOver(transport: Pool, message: FinishedMessage, patience: num
   }
 }
 
-const chunkBytes = 65_536
-const turnBytes = 16 * chunkBytes
+const CHUNK_BYTES = 65_536
+const TURN_BYTES = 16 * CHUNK_BYTES
 
 /** The message as the pool takes it: opened once a connection is ready for it, read to its end once it is wanted. */
 class FinishedMessage extends MimeNode {
@@ -117,12 +117,12 @@ class FinishedMessage extends MimeNode {
     const stream = new Readable({
       read() {
         const push = () => {
-          const end = position + chunkBytes
+          const end = position + CHUNK_BYTES
           this.push(position < raw.length ? raw.subarray(position, end) : null)
           position = end
         }
         // Others have the event loop after each of them: a server that is quick would take all in one go.
-        if (position > 0 && position % turnBytes === 0) setImmediate(push)
+        if (position > 0 && position % TURN_BYTES === 0) setImmediate(push)
         else push()
       },
     })
@@ -133,7 +133,7 @@ class FinishedMessage extends MimeNode {
 }
 
 /** Milliseconds that a check waits for a reply. */
-const longestSilence = 5_000
+const LONGEST_SILENCE_MS = 5_000
 
 function isSmtpUrl(url: string): boolean {
   const parsed = URL.parse(url)
@@ -151,7 +151,7 @@ function withEncryption(given: string): string {
   return url.href
 }
 
-const exposed =
+const EXPOSED =
   'SMTP_URL holds a password and says tls=optional: somebody between this machine and the server can read the ' +
   'password and all mail.'
 
@@ -174,7 +174,7 @@ function explain(thrown: unknown, progress: Progress, password: string | undefin
 }
 
 /** Where Postfix, Exim, sendmail and Amazon SES name the message in their last reply. */
-const queueIds = [
+const QUEUE_IDS = [
   /\bqueued as ["<]?([\w.@-]+)/i,
   /\bid=<?([\w.@-]+)/i,
   /^250 2\.0\.0 (\S+) Message accepted/i,
@@ -182,7 +182,7 @@ const queueIds = [
 ]
 
 function queueId(reply: string): string | null {
-  for (const pattern of queueIds) {
+  for (const pattern of QUEUE_IDS) {
     const id = pattern.exec(reply)?.[1]
     if (id) return id
   }

@@ -3,17 +3,17 @@ import { cutText } from '../lib/text/cut-text.ts'
 import { withLineBreaks } from '../lib/text/html.ts'
 
 /** No reader of plain text misses what lies behind this many characters of markup. */
-const longestHtml = 128_000
+const LONGEST_HTML = 128_000
 /** Rules and deep lists come to more than their markup. */
-const longestText = longestHtml
+const longestText = LONGEST_HTML
 /** Images inside the markup are left out of it up to here. */
-const longestWithData = 8_000_000
+const LONGEST_WITH_DATA = 8_000_000
 
 /** Far deeper than any layout of tables. The parser's time grows with the square of the nesting. */
-const deepestNesting = 100
+const DEEPEST_NESTING = 100
 
-const tagStart = /<(\/?)([a-z][^\s/>]*)/gi
-const withoutContent = new Set([
+const TAG_START = /<(\/?)([a-z][^\s/>]*)/gi
+const WITHOUT_CONTENT = new Set([
   'area',
   'base',
   'br',
@@ -29,22 +29,22 @@ const withoutContent = new Set([
   'wbr',
 ])
 /** Which open elements end where another one begins, as the parser sees it. */
-const endedBy: Record<string, string[]> = {
+const ENDED_BY: Record<string, string[]> = {
   ...{ p: ['p'], li: ['li'], option: ['option'], dd: ['dd', 'dt'], dt: ['dd', 'dt'] },
   ...{ tbody: ['thead', 'tbody'], tfoot: ['thead', 'tbody'] },
   ...{ tr: ['tr', 'th', 'td'], th: ['th'], td: ['thead', 'th', 'td'] },
 }
-const dataUri = /data:[^"'()\s>]{256,}/g
-const oneLineEach = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
-const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6']
+const DATA_URI = /data:[^"'()\s>]{256,}/g
+const ONE_LINE_EACH = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
+const HEADINGS = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6']
 
 /** Where the conversion leaves out what is nested too deep: a character that no text has (Unicode, 23.7). */
-const cutOff = '\ufdd0'
+const CUT_OFF = '\ufdd0'
 
 const convert = compile({
   // Lines that stay below 77 characters travel as they are, without a transfer encoding.
   wordwrap: 76,
-  limits: { maxDepth: deepestNesting, ellipsis: cutOff },
+  limits: { maxDepth: DEEPEST_NESTING, ellipsis: CUT_OFF },
   formatters: {
     cell(element, walk, builder) {
       walk(element.children, builder)
@@ -54,10 +54,10 @@ const convert = compile({
   selectors: [
     { selector: 'img', format: 'skip' },
     { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
-    ...headings.map((selector) => ({ selector, options: { uppercase: false } })),
+    ...HEADINGS.map((selector) => ({ selector, options: { uppercase: false } })),
     // Tables are layout in mail: a line per row, cells side by side.
-    { selector: 'table', options: oneLineEach },
-    { selector: 'tr', format: 'block', options: oneLineEach },
+    { selector: 'table', options: ONE_LINE_EACH },
+    { selector: 'tr', format: 'block', options: ONE_LINE_EACH },
     { selector: 'td', format: 'cell' },
     { selector: 'th', format: 'cell' },
   ],
@@ -69,15 +69,15 @@ export const SHORT_HTML = 4_096
 /** Plain text that says what `html` says: links as `text [url]`, no images, lines of at most 76 characters. */
 export function textFromHtml(html: string): string {
   const bounded = boundedHtml(html)
-  const text = isTooDeep(bounded) ? cutOff : convert(withLineBreaks(bounded))
-  return cutText(text.includes(cutOff) ? convert(withoutTags(withoutHidden(bounded))) : text, longestText)
+  const text = isTooDeep(bounded) ? CUT_OFF : convert(withLineBreaks(bounded))
+  return cutText(text.includes(CUT_OFF) ? convert(withoutTags(withoutHidden(bounded))) : text, longestText)
 }
 
 /** The part of it that the text is made from. */
 export const boundedHtml = (html: string): string =>
-  html.length <= longestHtml
+  html.length <= LONGEST_HTML
     ? html
-    : cutText(html.slice(0, longestWithData).replace(dataUri, ''), longestHtml)
+    : cutText(html.slice(0, LONGEST_WITH_DATA).replace(DATA_URI, ''), LONGEST_HTML)
 
 /** What stands in for a text that takes too long to make: the beginning of what `html` says, without its structure. */
 export const roughText = (html: string): string =>
@@ -105,17 +105,17 @@ function withoutHidden(html: string): string {
  */
 export function isTooDeep(html: string): boolean {
   const open: string[] = []
-  for (const [, end, tag = ''] of html.matchAll(tagStart)) {
+  for (const [, end, tag = ''] of html.matchAll(TAG_START)) {
     const name = tag.toLowerCase()
     if (end !== '') endElement(open, name)
-    else if (!withoutContent.has(name)) beginElement(open, name)
-    if (open.length > deepestNesting) return true
+    else if (!WITHOUT_CONTENT.has(name)) beginElement(open, name)
+    if (open.length > DEEPEST_NESTING) return true
   }
   return false
 }
 
 function beginElement(open: string[], name: string): void {
-  const ended = Object.hasOwn(endedBy, name) ? endedBy[name] : undefined
+  const ended = Object.hasOwn(ENDED_BY, name) ? ENDED_BY[name] : undefined
   while (ended?.includes(open.at(-1) ?? '')) open.pop()
   open.push(name)
 }

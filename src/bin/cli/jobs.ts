@@ -188,8 +188,8 @@ const scopeOf = (services: Services, projectId: string | undefined): Promise<Ctx
 
 /** Loaded late: the handlers bring most of the product along. */
 async function jobQueues(): Promise<string[]> {
-  const { jobs, workKinds } = await import('../../jobs.ts')
-  return [...jobs, ...workKinds].map(({ name }) => name).filter((name) => name !== MAIL_QUEUE)
+  const { JOBS, WORK_KINDS } = await import('../../jobs.ts')
+  return [...JOBS, ...WORK_KINDS].map(({ name }) => name).filter((name) => name !== MAIL_QUEUE)
 }
 
 async function assertQueue(name: string): Promise<void> {

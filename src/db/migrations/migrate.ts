@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
-import { migrationsFolder } from '../project-files.ts'
+import { MIGRATIONS_FOLDER } from '../project-files.ts'
 import {
   assertNobodyElses,
   MigrationError,
@@ -38,7 +38,7 @@ export async function migrate(
   databaseUrl: string,
   options: MigrateOptions = {},
 ): Promise<{ applied: string[] }> {
-  const migrations = await readMigrations(options.folder ?? migrationsFolder)
+  const migrations = await readMigrations(options.folder ?? MIGRATIONS_FOLDER)
   return withConnection(databaseUrl, async (client) => {
     if (pendingOf(migrations, await readHistory(client)).length === 0) return { applied: [] }
 
@@ -70,7 +70,7 @@ export async function migrate(
  */
 export async function pendingMigrations(
   database: pg.Pool | string,
-  folder = migrationsFolder,
+  folder = MIGRATIONS_FOLDER,
 ): Promise<string[]> {
   if (typeof database === 'string') {
     return withConnection(database, (client) => findPending(client, folder))

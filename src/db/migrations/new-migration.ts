@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { migrationsFolder, schemaFolder } from '../project-files.ts'
+import { MIGRATIONS_FOLDER, SCHEMA_FOLDER } from '../project-files.ts'
 import { readSchema, type SchemaFile, schemaDiff } from './schema-diff.ts'
 
 type Folders = { schema: string; migrations: string }
@@ -14,7 +14,7 @@ const LOCK_FILE = '# Written by new-migration. Keep it in version control.\nprov
 export async function writeMigration(
   name: string,
   now: Date,
-  folders: Folders = { schema: schemaFolder, migrations: migrationsFolder },
+  folders: Folders = { schema: SCHEMA_FOLDER, migrations: MIGRATIONS_FOLDER },
 ): Promise<string> {
   if (!/^[a-z][a-z0-9_]*$/.test(name)) throw new Error('A migration has a name like add_contact_language.')
   const schema = await readSchema(folders.schema)
@@ -36,7 +36,7 @@ export async function writeMigration(
 }
 
 /** The schema as it was at the last migration, since no database is at hand to ask; null before the first. */
-export async function readDatamodel(migrations = migrationsFolder): Promise<string | null> {
+export async function readDatamodel(migrations = MIGRATIONS_FOLDER): Promise<string | null> {
   try {
     return await readFile(join(migrations, 'datamodel.prisma'), 'utf8')
   } catch (error) {

@@ -7,14 +7,14 @@ import {
   type SqlMigrationAwareDriverAdapterFactory,
 } from '@prisma/driver-adapter-utils'
 import type { DiffTarget } from '@prisma/schema-engine-wasm/schema_engine_bg'
-import { schemaFolder } from '../project-files.ts'
+import { SCHEMA_FOLDER } from '../project-files.ts'
 import { noFilters, openSchemaEngine } from './schema-engine.ts'
 
 /** One file of a Prisma schema; the path only shows in error messages. */
 export type SchemaFile = { path: string; content: string }
 
 /** The files of the Prisma schema, in the order of their names. */
-export async function readSchema(folder = schemaFolder): Promise<SchemaFile[]> {
+export async function readSchema(folder = SCHEMA_FOLDER): Promise<SchemaFile[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.prisma')).sort()
   return Promise.all(
     names.map(async (name) => ({ path: name, content: await readFile(join(folder, name), 'utf8') })),

@@ -83,7 +83,7 @@ const ContactFieldValuesRef = builder.objectRef<FieldValues>('ContactFieldValues
   }),
 })
 
-const fieldArgument = {
+const FIELD_ARGUMENT = {
   required: true,
   description: 'Name of a custom field: `plan` or `data.plan`.',
 } as const
@@ -96,7 +96,7 @@ builder.queryField('contactFieldValues', (t) =>
     access: 'secretKey',
     rest: get('/contacts/fields/:field/values', 'Contacts'),
     args: {
-      field: t.arg.string(fieldArgument),
+      field: t.arg.string(FIELD_ARGUMENT),
       limit: t.arg.int({
         defaultValue: 100,
         description: 'Number of values to list, 1 to 200; more is taken as 200.',
@@ -126,7 +126,7 @@ builder.queryField('contactFieldUsage', (t) =>
     type: ContactFieldUsageRef,
     access: 'secretKey',
     rest: get('/contacts/fields/:field/usage', 'Contacts'),
-    args: { field: t.arg.string(fieldArgument) },
+    args: { field: t.arg.string(FIELD_ARGUMENT) },
     resolve: (_root, { field }, ctx) => fieldUsage(ctx, field),
   }),
 )
@@ -160,7 +160,7 @@ builder.mutationField('deleteContactField', (t) =>
       omittedWhenNull: ['status'],
       errors: ['CONFLICT'],
     }),
-    args: { field: t.arg.string(fieldArgument) },
+    args: { field: t.arg.string(FIELD_ARGUMENT) },
     resolve: (_root, { field }, ctx) => deleteField(ctx, field),
   }),
 )

@@ -1,6 +1,6 @@
 import type { ContactJobType, JobState } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
-import { createdAt, idOf, timeWhen } from '../../graphql/common-fields.ts'
+import { CREATED_AT, idOf, timeWhen } from '../../graphql/common-fields.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { get, post } from '../../graphql/rest-route.ts'
 import { type BulkResult, type FailedContact, readBulkResult } from './bulk.rules.ts'
@@ -60,7 +60,7 @@ const JobRef = builder.interfaceRef<ContactJob>('Job').implement({
       nullable: true,
       description: 'Sentence that says why the job failed; null unless it did.',
     }),
-    createdAt: t.expose('createdAt', createdAt),
+    createdAt: t.expose('createdAt', CREATED_AT),
     completedAt: t.expose('completedAt', timeWhen('the job completed or failed')),
   }),
 })
@@ -201,7 +201,7 @@ bulkField(
   'Deletes many contacts in the background, each with its mail, events and memberships.',
 )
 
-const jobId = {
+const JOB_ID = {
   required: true,
   description: 'Id of the job, as the request that queued it returned it.',
 } as const
@@ -212,7 +212,7 @@ builder.queryField('importJob', (t) =>
     type: ImportJobRef,
     access: 'secretKey',
     rest: get('/contacts/import/:jobId', 'Contacts'),
-    args: { jobId: t.arg.id(jobId) },
+    args: { jobId: t.arg.id(JOB_ID) },
     resolve: (_root, { jobId }, ctx) => getJob(ctx, jobId, ['IMPORT']),
   }),
 )
@@ -223,19 +223,19 @@ builder.queryField('bulkJob', (t) =>
     type: BulkJobRef,
     access: 'secretKey',
     rest: get('/contacts/bulk/:jobId', 'Contacts'),
-    args: { jobId: t.arg.id(jobId) },
+    args: { jobId: t.arg.id(JOB_ID) },
     resolve: (_root, { jobId }, ctx) => getJob(ctx, jobId, BULK_TYPES),
   }),
 )
 
-const followed = 'The job as it is at the moment, then after every change, until it has ended.'
+const FOLLOWED = 'The job as it is at the moment, then after every change, until it has ended.'
 
 builder.subscriptionField('importProgress', (t) =>
   t.field({
-    description: followed,
+    description: FOLLOWED,
     type: ImportJobRef,
     access: 'secretKey',
-    args: { jobId: t.arg.id(jobId) },
+    args: { jobId: t.arg.id(JOB_ID) },
     subscribe: (_root, { jobId }, ctx) => followJob(ctx, jobId, ['IMPORT']),
     resolve: (job) => job,
   }),
@@ -243,10 +243,10 @@ builder.subscriptionField('importProgress', (t) =>
 
 builder.subscriptionField('bulkProgress', (t) =>
   t.field({
-    description: followed,
+    description: FOLLOWED,
     type: BulkJobRef,
     access: 'secretKey',
-    args: { jobId: t.arg.id(jobId) },
+    args: { jobId: t.arg.id(JOB_ID) },
     subscribe: (_root, { jobId }, ctx) => followJob(ctx, jobId, BULK_TYPES),
     resolve: (job) => job,
   }),
@@ -257,7 +257,7 @@ builder.mutationField('cancelContactJob', (t) =>
     description: 'Stops an import or a bulk change. What it has done stays done.',
     type: JobRef,
     access: 'secretKey',
-    args: { jobId: t.arg.id(jobId) },
+    args: { jobId: t.arg.id(JOB_ID) },
     resolve: (_root, { jobId }, ctx) => cancelJob(ctx, jobId),
   }),
 )

@@ -1,5 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
-import { createdAt, idOf, requiredId, updatedAt } from '../../graphql/common-fields.ts'
+import { CREATED_AT, idOf, requiredId, UPDATED_AT } from '../../graphql/common-fields.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { create, get, patch, post, remove } from '../../graphql/rest-route.ts'
@@ -33,8 +33,8 @@ export const ContactRef = builder.prismaObject('Contact', {
     email: t.exposeString('email', EMAIL),
     subscribed: t.exposeBoolean('subscribed', SUBSCRIBED),
     data: t.field({ ...DATA, resolve: ({ data }) => data }),
-    createdAt: t.expose('createdAt', createdAt),
-    updatedAt: t.expose('updatedAt', updatedAt),
+    createdAt: t.expose('createdAt', CREATED_AT),
+    updatedAt: t.expose('updatedAt', UPDATED_AT),
   }),
 })
 
@@ -56,8 +56,8 @@ const UpsertedContactRef = builder.objectRef<Upserted>('UpsertedContact').implem
     email: t.exposeString('email', EMAIL),
     subscribed: t.exposeBoolean('subscribed', SUBSCRIBED),
     data: t.field({ ...DATA, resolve: ({ data }) => data }),
-    createdAt: t.expose('createdAt', createdAt),
-    updatedAt: t.expose('updatedAt', updatedAt),
+    createdAt: t.expose('createdAt', CREATED_AT),
+    updatedAt: t.expose('updatedAt', UPDATED_AT),
     _meta: t.field({
       type: UpsertMetaRef,
       description: 'Whether the contact was created or updated.',

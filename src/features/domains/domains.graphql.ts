@@ -1,6 +1,13 @@
 import type { DomainStatus } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
-import { createdAt, idOf, projectId, requiredId, timeWhen, updatedAt } from '../../graphql/common-fields.ts'
+import {
+  CREATED_AT,
+  idOf,
+  PROJECT_ID,
+  requiredId,
+  timeWhen,
+  UPDATED_AT,
+} from '../../graphql/common-fields.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { create, get, remove } from '../../graphql/rest-route.ts'
 import { readRecords, type StoredRecord } from './dns-records.rules.ts'
@@ -45,7 +52,7 @@ const DomainRef = builder.prismaObject('Domain', {
   description: 'A domain that mail of the project may come from once it is verified.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('domain')),
-    projectId: t.exposeID('projectId', projectId),
+    projectId: t.exposeID('projectId', PROJECT_ID),
     domain: t.exposeString('domain', {
       description: 'Domain name in lower case; international names in their ASCII form (xn--…).',
     }),
@@ -61,8 +68,8 @@ const DomainRef = builder.prismaObject('Domain', {
     }),
     lastCheckedAt: t.expose('lastCheckedAt', timeWhen('the DNS records were last looked up')),
     verifiedAt: t.expose('verifiedAt', timeWhen('the domain was verified')),
-    createdAt: t.expose('createdAt', createdAt),
-    updatedAt: t.expose('updatedAt', updatedAt),
+    createdAt: t.expose('createdAt', CREATED_AT),
+    updatedAt: t.expose('updatedAt', UPDATED_AT),
   }),
 })
 

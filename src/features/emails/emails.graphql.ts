@@ -2,13 +2,13 @@ import type { EmailSource, EmailStatus } from '../../generated/prisma/enums.ts'
 import { batched } from '../../graphql/batched.ts'
 import { builder } from '../../graphql/builder.ts'
 import {
-  createdAt,
+  CREATED_AT,
   idOf,
   idOfOther,
-  projectId,
+  PROJECT_ID,
   requiredId,
   timeWhen,
-  updatedAt,
+  UPDATED_AT,
 } from '../../graphql/common-fields.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { MessageTypeRef } from '../../graphql/enums.ts'
@@ -59,7 +59,7 @@ const EmailRef = builder.prismaObject('Email', {
   description: 'One message to one contact.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('email')),
-    projectId: t.exposeID('projectId', projectId),
+    projectId: t.exposeID('projectId', PROJECT_ID),
     contactId: t.exposeID('contactId', idOfOther('the contact that the message is for or from')),
     toEmail: t.exposeString('toEmail', {
       description: 'Address of the recipient at the time of sending, in lower case.',
@@ -132,8 +132,8 @@ const EmailRef = builder.prismaObject('Email', {
     clicks: t.exposeInt('clicks', {
       description: 'Number of times that links of the message were followed.',
     }),
-    createdAt: t.expose('createdAt', createdAt),
-    updatedAt: t.expose('updatedAt', updatedAt),
+    createdAt: t.expose('createdAt', CREATED_AT),
+    updatedAt: t.expose('updatedAt', UPDATED_AT),
   }),
 })
 

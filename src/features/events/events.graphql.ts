@@ -1,6 +1,6 @@
 import { AudienceUsageRef } from '../../graphql/audience-usage.ts'
 import { builder } from '../../graphql/builder.ts'
-import { createdAt, idOf, idOfOther, requiredId } from '../../graphql/common-fields.ts'
+import { CREATED_AT, idOf, idOfOther, requiredId } from '../../graphql/common-fields.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { relatedPages } from '../../graphql/related-pages.ts'
 import { get, remove } from '../../graphql/rest-route.ts'
@@ -33,7 +33,7 @@ export const EventRef = builder.prismaObject('Event', {
       description: 'Data of the event, an object of at most 64 KB, with one-off values unwrapped.',
       resolve: ({ data }) => data,
     }),
-    createdAt: t.expose('createdAt', createdAt),
+    createdAt: t.expose('createdAt', CREATED_AT),
   }),
 })
 
@@ -153,7 +153,7 @@ const EventUsageRef = builder.objectRef<EventUsage>('EventUsage').implement({
   }),
 })
 
-const eventName = { required: true, description: 'Name of the event, at most 255 characters.' } as const
+const EVENT_NAME = { required: true, description: 'Name of the event, at most 255 characters.' } as const
 
 builder.queryField('eventUsage', (t) =>
   t.field({
@@ -161,7 +161,7 @@ builder.queryField('eventUsage', (t) =>
     type: EventUsageRef,
     access: 'secretKey',
     rest: get('/events/:eventName/usage', 'Events', { errors: ['BAD_REQUEST'] }),
-    args: { eventName: t.arg.string(eventName) },
+    args: { eventName: t.arg.string(EVENT_NAME) },
     resolve: (_root, { eventName }, ctx) => eventUsage(ctx, eventName),
   }),
 )
@@ -187,7 +187,7 @@ builder.mutationField('deleteEvents', (t) =>
       status: 200,
       errors: ['CONFLICT', 'VALIDATION_ERROR'],
     }),
-    args: { eventName: t.arg.string(eventName) },
+    args: { eventName: t.arg.string(EVENT_NAME) },
     resolve: async (_root, { eventName }, ctx) => ({ deletedCount: await deleteEventsOf(ctx, eventName) }),
   }),
 )

@@ -1,6 +1,6 @@
 import type { SegmentType } from '../../generated/prisma/enums.ts'
 import { builder } from '../../graphql/builder.ts'
-import { createdAt, idOf, projectId, requiredId, updatedAt } from '../../graphql/common-fields.ts'
+import { CREATED_AT, idOf, PROJECT_ID, requiredId, UPDATED_AT } from '../../graphql/common-fields.ts'
 import { defineEnum, inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, patch, post, remove } from '../../graphql/rest-route.ts'
@@ -41,7 +41,7 @@ export const SegmentRef = builder.prismaObject('Segment', {
   description: 'A part of the contacts: those that meet a condition, or a list.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('segment')),
-    projectId: t.exposeID('projectId', projectId),
+    projectId: t.exposeID('projectId', PROJECT_ID),
     name: t.exposeString('name', { description: 'Name for people, at most 100 characters.' }),
     slug: t.exposeString('slug', {
       description:
@@ -68,8 +68,8 @@ export const SegmentRef = builder.prismaObject('Segment', {
     memberCount: t.exposeInt('memberCount', {
       description: 'Number of members as it was last counted; refreshSegment counts again.',
     }),
-    createdAt: t.expose('createdAt', createdAt),
-    updatedAt: t.expose('updatedAt', updatedAt),
+    createdAt: t.expose('createdAt', CREATED_AT),
+    updatedAt: t.expose('updatedAt', UPDATED_AT),
   }),
 })
 

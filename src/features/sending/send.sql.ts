@@ -86,7 +86,7 @@ const RECIPIENT = `(values (:to::text, :newContactId::uuid, :contactId::uuid, :e
 const RECIPIENTS = `unnest(:to::text[], :newContactId::uuid[], :contactId::uuid[], :emailId::uuid[], :toName::text[],
   :subject::text[], :html::text[], :headers::json[], :messageId::text[]) as m (${RECIPIENT_COLUMNS})`
 
-const upserted = upsertContactCtes({
+const UPSERTED_CONTACTS = upsertContactCtes({
   subscribed: ':subscribed',
   defaultSubscribed: 'false',
   set: ':set',
@@ -94,7 +94,7 @@ const upserted = upsertContactCtes({
 })
 
 /** A concurrent request that makes the same contact breaks its unique address; the caller reads again then. */
-const inserted = `
+const INSERTED_CONTACTS = `
   contact as (
     insert into contacts (project_id, id, email, subscribed, data, created_at, updated_at)
     select project_id, id, email, coalesce(:subscribed::boolean, false), :set::jsonb, :now::timestamptz,
@@ -105,8 +105,8 @@ const inserted = `
 
 /** The CTEs of the contacts, with `contact` (project_id, id, email). What is there already is held until the commit. */
 const CONTACTS: Record<ContactNeed, string> = {
-  insert: `${inserted},`,
-  merge: `${upserted},`,
+  insert: `${INSERTED_CONTACTS},`,
+  merge: `${UPSERTED_CONTACTS},`,
   nothing: `contact as (
     select c.project_id, c.id, c.email from message m
     join contacts c on c.project_id = m.project_id and c.email = m.email

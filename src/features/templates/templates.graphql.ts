@@ -1,5 +1,12 @@
 import { builder } from '../../graphql/builder.ts'
-import { createdAt, idOf, idOfOther, projectId, requiredId, updatedAt } from '../../graphql/common-fields.ts'
+import {
+  CREATED_AT,
+  idOf,
+  idOfOther,
+  PROJECT_ID,
+  requiredId,
+  UPDATED_AT,
+} from '../../graphql/common-fields.ts'
 import { CampaignStatusRef, MessageTypeRef } from '../../graphql/enums.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, orderArguments, pageArguments } from '../../graphql/offset-page.ts'
@@ -19,7 +26,7 @@ const TemplateRef = builder.prismaObject('Template', {
   description: 'A message that is written once and sent many times.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('template')),
-    projectId: t.exposeID('projectId', projectId),
+    projectId: t.exposeID('projectId', PROJECT_ID),
     name: t.exposeString('name', { description: 'Internal name, never sent; it need not be unique.' }),
     description: t.exposeString('description', {
       nullable: true,
@@ -41,8 +48,8 @@ const TemplateRef = builder.prismaObject('Template', {
       description: 'Address for replies; null when they go to the sender.',
     }),
     type: t.expose('type', { type: MessageTypeRef, description: 'Kind of the messages sent from it.' }),
-    createdAt: t.expose('createdAt', createdAt),
-    updatedAt: t.expose('updatedAt', updatedAt),
+    createdAt: t.expose('createdAt', CREATED_AT),
+    updatedAt: t.expose('updatedAt', UPDATED_AT),
   }),
 })
 

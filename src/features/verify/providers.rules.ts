@@ -5,7 +5,7 @@ import commonProviders from 'email-providers/common.json' with { type: 'json' }
 
 // What is known of a domain without asking anybody. Domains are ASCII and in lower case.
 
-const disposable = disposableEmailBlocklistSet()
+const DISPOSABLE = disposableEmailBlocklistSet()
 
 /** Services that forward from addresses made for one purpose each; users have subdomains of some. */
 const ALIAS_SERVICES = new Set([
@@ -66,9 +66,9 @@ const MISSING_PROVIDERS = [
 /** What people write into examples, and nobody gets mail at. */
 const PLACEHOLDERS = new Set(['example.com', 'mydomain.com', 'test.com', 'test.de', 'yourdomain.com'])
 
-const providers = new Set([...everyProvider, ...MISSING_PROVIDERS])
+const PROVIDERS = new Set([...everyProvider, ...MISSING_PROVIDERS])
 
-const wellKnown = new Set([...POPULAR_DOMAINS, ...commonProviders, ...MISSING_PROVIDERS])
+const WELL_KNOWN = new Set([...POPULAR_DOMAINS, ...commonProviders, ...MISSING_PROVIDERS])
 
 /** Whether the domain or one that it is part of is in the set. */
 function isWithin(domain: string, set: ReadonlySet<string>): boolean {
@@ -79,7 +79,7 @@ function isWithin(domain: string, set: ReadonlySet<string>): boolean {
 }
 
 /** Addresses for a few minutes or hours, that anybody may read. */
-export const isDisposable = (domain: string): boolean => isWithin(domain, disposable)
+export const isDisposable = (domain: string): boolean => isWithin(domain, DISPOSABLE)
 
 export const isAliasService = (domain: string): boolean => isWithin(domain, ALIAS_SERVICES)
 
@@ -89,10 +89,10 @@ export const isAliasService = (domain: string): boolean => isWithin(domain, ALIA
  * is another thing.
  */
 export const isPersonalProvider = (domain: string): boolean =>
-  providers.has(domain) && !PLACEHOLDERS.has(domain) && !isDisposable(domain) && !isAliasService(domain)
+  PROVIDERS.has(domain) && !PLACEHOLDERS.has(domain) && !isDisposable(domain) && !isAliasService(domain)
 
 /** Whether there are such addresses, misspelt or not: the long list of providers has gmai.com. */
-export const isListedProvider = (domain: string): boolean => providers.has(domain)
+export const isListedProvider = (domain: string): boolean => PROVIDERS.has(domain)
 
 /** Whether the domain is surely meant as it is written; the long list cannot say that. */
-export const isWellKnown = (domain: string): boolean => wellKnown.has(domain) || isAliasService(domain)
+export const isWellKnown = (domain: string): boolean => WELL_KNOWN.has(domain) || isAliasService(domain)

@@ -9,9 +9,9 @@ const HTML_ENTITIES: Record<string, string> = {
 /** For text and for attribute values. */
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (c) => HTML_ENTITIES[c] ?? c)
 
-const anyTag = /<[a-z!/?]/i
+const ANY_TAG = /<[a-z!/?]/i
 
-export const isMarkup = (text: string): boolean => anyTag.test(text)
+export const isMarkup = (text: string): boolean => ANY_TAG.test(text)
 
 /** A text without any tag is shown as it was typed: its line breaks are kept. Any other one is HTML already. */
 export const withLineBreaks = (text: string): string =>

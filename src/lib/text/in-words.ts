@@ -4,13 +4,13 @@ const UNITS = [
   ['minute', 60],
 ] as const
 
-const words = new Intl.RelativeTimeFormat('en')
+const WORDS = new Intl.RelativeTimeFormat('en')
 
 /** How long ago something happened: "just now", "2 hours ago". */
 export function timeAgo(at: Date, now: Date): string {
   const seconds = (now.getTime() - at.getTime()) / 1000
   const found = UNITS.find(([, size]) => seconds >= size)
-  return found ? words.format(-Math.floor(seconds / found[1]), found[0]) : 'just now'
+  return found ? WORDS.format(-Math.floor(seconds / found[1]), found[0]) : 'just now'
 }
 
 /** A number of bytes, for people: "12 KB". */
