@@ -1,13 +1,8 @@
 import type { Command } from 'commander'
 import { badRequest } from '../../errors.ts'
 import { type DnsRecord, readRecords } from '../../features/domains/dns-records.rules.ts'
-import {
-  addDomain,
-  addDomainInput,
-  forceVerified,
-  listDomains,
-  whereMailLeaves,
-} from '../../features/domains/domains.ts'
+import { addDomain, forceVerified, listDomains, whereMailLeaves } from '../../features/domains/domains.ts'
+import { addDomainInput } from '../../features/domains/domains.input.ts'
 import type { Domain } from '../../generated/prisma/client.ts'
 import { checked, checkedId, type Output, withJson } from './options.ts'
 import { fields, table, time } from './output.ts'

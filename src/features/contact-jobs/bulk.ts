@@ -3,7 +3,6 @@ import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { limitTime } from '../../db/sql.ts'
 import type { ContactJob as ContactJobRow } from '../../generated/prisma/client.ts'
-import { jsonObject, optional } from '../../lib/fields.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { isJsonObject } from '../../lib/json.ts'
 import { filterCondition } from '../contacts/contact-filter.ts'
@@ -12,36 +11,9 @@ import { newestContactId } from '../contacts/contacts.ts'
 import { eraseContacts } from '../contacts/erase-contacts.ts'
 import { type Outcome, readBulkResult, withOutcome } from './bulk.rules.ts'
 import { matchingIds, pageOfIds, subscribeMany } from './bulk.sql.ts'
+import type { bulkContactsInput } from './contact-jobs.input.ts'
 import { type BulkType, type ContactJob, createJob } from './contact-jobs.ts'
 import { advance, type JobRunner } from './work-on-jobs.ts'
-
-const MAX_IDS = 1_000
-/** Of a filter's exclusions. */
-const MAX_EXCLUDED = 10_000
-const MAX_ID_LENGTH = 64
-const contactId = z.string().max(MAX_ID_LENGTH)
-
-export const bulkContactsInput = z
-  .object({
-    contactIds: optional(z.array(contactId).min(1).max(MAX_IDS)).describe(
-      `Ids of the contacts, 1 to ${MAX_IDS}. Either they or a filter must be given.`,
-    ),
-    filter: optional(jsonObject).describe(
-      'Filter tree, instead of ids. It is evaluated when the job runs, for contacts that existed at the time of the request.',
-    ),
-    excludeIds: optional(z.array(contactId).max(MAX_EXCLUDED)).describe(
-      `Ids of contacts to leave out although the filter is true for them, at most ${MAX_EXCLUDED}.`,
-    ),
-  })
-  .refine(({ contactIds, filter }) => (contactIds === undefined) !== (filter === undefined), {
-    error: 'must be given, or a filter, and not both',
-    path: ['contactIds'],
-    params: { code: 'custom' },
-  })
-  .meta({
-    description: 'The contacts to change: their ids, or a filter.',
-    examples: [{ contactIds: ['0197a3c2-5e00-7000-8000-4d61696c7772'] }],
-  })
 
 /** Queues a change of many contacts. Returns the id of the job. */
 export async function startBulk(

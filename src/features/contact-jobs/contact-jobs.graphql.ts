@@ -4,11 +4,12 @@ import { CREATED_AT, idOf, timeWhen } from '../../graphql/common-fields.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { get, post } from '../../graphql/rest-route.ts'
 import { type BulkResult, type FailedContact, readBulkResult } from './bulk.rules.ts'
-import { bulkContactsInput, startBulk } from './bulk.ts'
+import { startBulk } from './bulk.ts'
+import { bulkContactsInput, importContactsInput, MAX_IMPORT_BYTES } from './contact-jobs.input.ts'
 import { BULK_TYPES, type BulkType, type ContactJob, cancelJob, getJob } from './contact-jobs.ts'
 import { followJob } from './follow-job.ts'
 import { type FailedRow, type ImportResult, readResult } from './import.rules.ts'
-import { importContactsInput, MAX_IMPORT_BYTES, startImport } from './import.ts'
+import { startImport } from './import.ts'
 
 const ContactJobTypeRef = builder.enumType('ContactJobType', {
   description: 'Kind of work that a job does to contacts.',

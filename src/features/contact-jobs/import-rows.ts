@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { normalizeEmail } from '../../lib/email-address.ts'
-import { type CellType, type Columns, readHeader, readRecord, typeWith } from './csv.rules.ts'
-import { CsvBroken, type CsvRecord, csvRecords, type Place } from './csv.ts'
+import { type CellType, type Columns, readHeader, readRecord, typeWith } from './csv/csv.rules.ts'
+import { CsvBroken, type CsvRecord, csvRecords, type Place } from './csv/csv.ts'
 
 /** The columns of a file, and the place below its header. */
 export type Header = { columns: Columns; below: Place }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
-import type { ImportRow } from './csv.rules.ts'
+import type { ImportRow } from './csv/csv.rules.ts'
 
 export type FailedRow = {
   /** As a spreadsheet numbers it; the header is row 1. */

@@ -1,15 +1,14 @@
-import { z } from 'zod'
 import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { violates } from '../../db/sql.ts'
 import { fieldError, fileTooLarge } from '../../errors.ts'
 import { normalizeEmail } from '../../lib/email-address.ts'
-import { file } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
 import { recordSomeFieldNames } from '../contacts/field-names.ts'
+import { MAX_IMPORT_BYTES } from './contact-jobs.input.ts'
 import { type ContactJob, createJob } from './contact-jobs.ts'
-import { type CellType, type Columns, decodeCsv, readRecord, TOO_LARGE } from './csv.rules.ts'
-import { type CsvRecord, type Place, START } from './csv.ts'
+import { type CellType, type Columns, decodeCsv, readRecord, TOO_LARGE } from './csv/csv.rules.ts'
+import { type CsvRecord, type Place, START } from './csv/csv.ts'
 import {
   addOutcomes,
   byAddress,
@@ -24,14 +23,6 @@ import {
 import { importContacts, noteSurvey, pieceOfFile, surveyOfJob } from './import.sql.ts'
 import { type Header, headerOf, rowsFrom, type Survey, surveyRows, surveyShape } from './import-rows.ts'
 import { advance, JobRefused, type JobRunner } from './work-on-jobs.ts'
-
-export const MAX_IMPORT_BYTES = 5 * 1024 * 1024
-
-export const importContactsInput = z
-  .object({
-    file: file.describe('CSV file with a header row, at most 5 MB; UTF-8, with comma, semicolon or tab.'),
-  })
-  .meta({ description: 'The CSV file of contacts to import.' })
 
 /**
  * Takes a CSV file for import in the background. What is wrong with the file as a whole is told at once, what

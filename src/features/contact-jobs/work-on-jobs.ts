@@ -5,7 +5,7 @@ import type { JsonValue } from '../../lib/json.ts'
 import type { SliceResult } from '../../queue/define-work.ts'
 import { advanceJob, endJob, holdJob, slowJob, takeJob } from './contact-jobs.sql.ts'
 import { type ContactJob, getJob } from './contact-jobs.ts'
-import { type Place, START } from './csv.ts'
+import { type Place, START } from './csv/csv.ts'
 
 /** Does a part of a job: chunk after chunk as long as there is time, and says whether that was all. */
 export type JobRunner = (ctx: Ctx, job: ContactJob, hasTime: () => boolean) => Promise<'done' | 'more'>

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { parseInstant } from '../../audience/dates.rules.ts'
-import { jsonObject } from '../../lib/fields.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
 
 /** Names that the service gives to templates itself; as keys of `data` they are dropped silently. */
@@ -16,17 +15,6 @@ export const RESERVED_KEYS: ReadonlySet<string> = new Set([
 
 /** The most that one contact's data may take as JSON text, in bytes; the database holds the limit too. */
 export const MAX_DATA_BYTES = 65_536
-
-/** Deleting a key is a comparison with every key of the contact. */
-const MAX_KEYS = 5_000
-
-/** The `data` of an input: see `readData` for what it does. */
-export const contactData = jsonObject
-  .refine((data) => !isJsonObject(data) || Object.keys(data).length <= MAX_KEYS, {
-    error: `must have at most ${MAX_KEYS} keys`,
-    params: { code: 'too_big' },
-  })
-  .meta({ scalar: 'JSONObject' })
 
 /**
  * What a `data` input does: `set` and `unset` change the contact, `values` is the whole input as an event or

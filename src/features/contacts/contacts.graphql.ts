@@ -4,17 +4,15 @@ import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { create, get, patch, post, remove } from '../../graphql/rest-route.ts'
 import { listContacts } from './contact-list.ts'
+import { createContactInput, lookupContactsInput, updateContactInput } from './contacts.input.ts'
 import {
   createContact,
-  createContactInput,
   deleteContact,
   findContact,
   type Lookup,
   lookupContacts,
-  lookupContactsInput,
   type UpsertedContact as Upserted,
   updateContact,
-  updateContactInput,
 } from './contacts.ts'
 
 const EMAIL = { description: 'Address, trimmed and in lower case; unique in the project.' }

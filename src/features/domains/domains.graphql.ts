@@ -11,7 +11,8 @@ import {
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { create, get, remove } from '../../graphql/rest-route.ts'
 import { readRecords, type StoredRecord } from './dns-records.rules.ts'
-import { addDomain, addDomainInput, deleteDomain, listDomains } from './domains.ts'
+import { addDomainInput } from './domains.input.ts'
+import { addDomain, deleteDomain, listDomains } from './domains.ts'
 
 const DomainStatusRef = builder.enumType('DomainStatus', {
   description: 'State of the verification of a sender domain.',

@@ -1,26 +1,15 @@
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
-import { z } from 'zod'
 import { assertQuota, takeQuota } from '../../admission/quotas.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { sqlState } from '../../db/sql.ts'
 import { conflict, fieldError, notFound } from '../../errors.ts'
 import type { Domain } from '../../generated/prisma/client.ts'
-import { asciiDomain, isDomain } from '../../lib/email-address.ts'
+import { asciiDomain } from '../../lib/email-address.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { deriveKey, encrypt } from '../../lib/secrets.ts'
 import { type DnsRecord, dkimRecord, mailRecords, readRecords } from './dns-records.rules.ts'
 import { keepsMail } from './sender.ts'
-
-export const addDomainInput = z
-  .object({
-    domain: z
-      .string()
-      .transform((value) => value.trim().toLowerCase())
-      .refine(isDomain, { error: 'must be a domain name', params: { code: 'invalid_string' } })
-      .describe('Domain or subdomain to send mail from, in any case. Each subdomain is added by itself.'),
-  })
-  .meta({ description: 'The sender domain to add.', examples: [{ domain: 'mail.example.com' }] })
 
 const SELECTOR = 'mailwright'
 const UNIQUE_VIOLATION = new Set(['23505', 'P2002'])

@@ -2,8 +2,9 @@ import { builder } from '../../graphql/builder.ts'
 import { idempotencyArguments } from '../../graphql/common-fields.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { post } from '../../graphql/rest-route.ts'
-import { type TrackResult, trackEvent, trackInput } from './track.ts'
-import { trackContactEvent, trackContactEventInput } from './track-contact-event.ts'
+import { trackContactEventInput, trackInput } from './track.input.ts'
+import { type TrackResult, trackEvent } from './track.ts'
+import { trackContactEvent } from './track-contact-event.ts'
 
 const TrackEventResultRef = builder.objectRef<TrackResult>('TrackEventResult').implement({
   description: 'Outcome of tracking an event.',

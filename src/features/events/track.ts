@@ -1,45 +1,16 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { refusalOf } from '../../admission/access.ts'
 import { recordEventName } from '../../admission/recorded-names.ts'
-import { isReservedEvent, MAX_EVENT_NAME } from '../../changes/event-names.rules.ts'
 import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { violates } from '../../db/sql.ts'
 import { serviceUnavailable } from '../../errors.ts'
-import { email, optional } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
-import { contactData, MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
+import { MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
 import { contactNotFound, refuseTooLarge } from '../contacts/contacts.ts'
 import { dataTooLarge, recordFieldNames } from '../contacts/field-names.ts'
+import type { trackInput } from './track.input.ts'
 import { type TrackParams, type TrackRow, track, trackKnown, trackOnce } from './track.sql.ts'
-
-export const eventName = z
-  .string()
-  .min(1)
-  .max(MAX_EVENT_NAME)
-  .refine((name) => !isReservedEvent(name), {
-    error: 'is reserved: the service writes this event itself',
-    params: { code: 'reserved_event' },
-  })
-  .describe(
-    'Name of the event, 1 to 255 characters. Names that the service uses for its own events are refused.',
-  )
-
-export const trackInput = z
-  .object({
-    email: email.describe('Address of the contact; one that is new is created.'),
-    event: eventName,
-    subscribed: optional(z.boolean()).describe(
-      'Whether marketing mail may be sent. New contacts are subscribed unless this is false; existing ones keep their state unless it is given.',
-    ),
-    data: optional(contactData).describe(
-      'Data stored on the contact and with the event, at most 64 KB. null deletes a key, "" is ignored, { value, persistent: false } goes to the event only.',
-    ),
-  })
-  .meta({
-    description: 'The event to record, and the contact by its address.',
-    examples: [{ email: 'ada@example.org', event: 'signed_up', data: { plan: 'pro' } }],
-  })
 
 /** The contact is named by its address, or by its id. */
 type Tracked = Omit<z.output<typeof trackInput>, 'email'> & ({ email: string } | { contactId: string })

@@ -1,13 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
 import { hashKey } from '../../admission/access.ts'
 import type { Ctx } from '../../ctx.ts'
 import { AppError } from '../../errors.ts'
 import type { Project } from '../../generated/prisma/client.ts'
-import { line } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
-
-export const createProjectInput = z.object({ name: line(100).trim().min(1) })
 
 /** Both keys in the clear; the secret one is shown here and never again. */
 export type ProjectKeys = { public: string; secret: string }

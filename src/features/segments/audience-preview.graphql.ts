@@ -2,12 +2,12 @@ import { builder } from '../../graphql/builder.ts'
 import { requiredId } from '../../graphql/common-fields.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { ContactRef } from '../contacts/contacts.graphql.ts'
+import { previewAudienceInput } from './audience-preview.input.ts'
 import {
   type AudiencePreview,
   explainMembership,
   type Membership,
   previewAudience,
-  previewAudienceInput,
 } from './audience-preview.ts'
 
 const AudiencePreviewRef = builder.objectRef<AudiencePreview>('AudiencePreview').implement({

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { compileTree } from '../../audience/compile.sql.ts'
 import { describeTree } from '../../audience/describe.rules.ts'
 import { loadAudience, loadSubject } from '../../audience/load.ts'
@@ -8,35 +8,14 @@ import type { FilterTree } from '../../audience/tree.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { notFound } from '../../errors.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
-import { jsonObject, messageType, optional } from '../../lib/fields.ts'
 import { isId } from '../../lib/ids.ts'
 import { audienceCondition } from '../contacts/contact-filter.ts'
 import { contactRange } from '../contacts/contact-list.ts'
 import { contactNotFound } from '../contacts/contacts.ts'
 import { audienceOf } from '../memberships/membership.ts'
+import type { previewAudienceInput } from './audience-preview.input.ts'
 import { type AudienceCount, audienceCount } from './audience-preview.sql.ts'
 import { getSegment, listSegments } from './find-segment.ts'
-
-export const previewAudienceInput = z
-  .object({
-    condition: optional(jsonObject).describe(
-      'Filter tree, as the condition of a segment. Either it, `segmentId` or `all` must be given.',
-    ),
-    segmentId: optional(z.string().max(64)).describe('Id of a segment, a UUID; instead of a condition.'),
-    all: optional(z.boolean()).describe(
-      'Whether all contacts of the project are meant; instead of a condition.',
-    ),
-    type: optional(messageType).describe('Kind of the message that would be sent; MARKETING by default.'),
-  })
-  .refine(
-    ({ condition, segmentId, all }) => [condition, segmentId, all || undefined].filter(Boolean).length === 1,
-    {
-      error: 'condition, segmentId or all must be given, one of them',
-      path: ['condition'],
-      params: { code: 'custom' },
-    },
-  )
-  .meta({ description: 'The audience to preview, and what would be sent to it.', examples: [{ all: true }] })
 
 /** Contacts that are shown. */
 const SAMPLE = 10

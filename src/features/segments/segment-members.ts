@@ -1,45 +1,17 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
 import type { Contact, Segment } from '../../generated/prisma/client.ts'
 import { normalizeEmail } from '../../lib/email-address.ts'
-import { email, optional } from '../../lib/fields.ts'
 import { type OffsetPage, type PageRequest, readOffsetPage } from '../../paging/offset-page.ts'
 import { audienceCondition } from '../contacts/contact-filter.ts'
 import { contactRange, countExactly } from '../contacts/contact-list.ts'
 import { ensureContacts } from '../contacts/contacts.ts'
 import { audienceOf, move } from '../memberships/membership.ts'
 import { getSegment, lockedSegment } from './find-segment.ts'
+import type { addMembersInput, removeMembersInput } from './segment-members.input.ts'
 import { contactsByEmail } from './segments.sql.ts'
-
-const MAX_EMAILS = 500
-
-const emails = z
-  .array(email)
-  .min(1)
-  .max(MAX_EMAILS)
-  .describe(`Addresses of contacts, 1 to ${MAX_EMAILS}, in any case.`)
-
-export const addMembersInput = z
-  .object({
-    emails,
-    createMissing: optional(z.boolean()).describe(
-      'Whether contacts are created for addresses that have none; false by default.',
-    ),
-    subscribed: optional(z.boolean()).describe(
-      'Whether contacts that are created are subscribed; true by default.',
-    ),
-  })
-  .meta({
-    description: 'The contacts to add to a list, by their addresses.',
-    examples: [{ emails: ['ada@example.org'], createMissing: true }],
-  })
-
-export const removeMembersInput = z.object({ emails }).meta({
-  description: 'The contacts to remove from a list, by their addresses.',
-  examples: [{ emails: ['ada@example.org'] }],
-})
 
 export type AddedMembers = { added: number; created: number; notFound: string[] }
 export type RemovedMembers = { removed: number; notFound: string[] }

@@ -9,22 +9,16 @@ import { ContactRef } from '../contacts/contacts.graphql.ts'
 import { type ComputeResult, computeSegment } from './compute-segment.ts'
 import { getSegment, listSegments } from './find-segment.ts'
 import { type RefreshResult, refreshSegment } from './member-count.ts'
+import { addMembersInput, removeMembersInput } from './segment-members.input.ts'
 import {
   type AddedMembers,
-  addMembersInput,
   addSegmentMembers,
   listSegmentMembers,
   type RemovedMembers,
-  removeMembersInput,
   removeSegmentMembers,
 } from './segment-members.ts'
-import {
-  createSegment,
-  createSegmentInput,
-  deleteSegment,
-  updateSegment,
-  updateSegmentInput,
-} from './segments.ts'
+import { createSegmentInput, updateSegmentInput } from './segments.input.ts'
+import { createSegment, deleteSegment, updateSegment } from './segments.ts'
 
 const SegmentTypeRef = defineEnum<SegmentType>('SegmentType', {
   description: 'Way in which a segment gets its members.',

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { takeQuota } from '../../admission/quotas.ts'
 import { recordEventNamesWithin } from '../../admission/recorded-names.ts'
 import { loadAudience } from '../../audience/load.ts'
@@ -10,7 +10,6 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { violates } from '../../db/sql.ts'
 import { conflict, fieldError, notFound } from '../../errors.ts'
 import type { Segment } from '../../generated/prisma/client.ts'
-import { clearable, json, line, optional } from '../../lib/fields.ts'
 import { given } from '../../lib/given.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { isJsonObject } from '../../lib/json.ts'
@@ -19,53 +18,9 @@ import { keepStored, movementEvents } from '../memberships/membership.ts'
 import { startWindows } from '../memberships/windows.ts'
 import { getSegment, lockedSegment } from './find-segment.ts'
 import { countMembers } from './member-count.ts'
+import type { createSegmentInput, updateSegmentInput } from './segments.input.ts'
 import { slugOf } from './segments.rules.ts'
 import { lockWithDependents, noteListening, reviseSegments } from './segments.sql.ts'
-
-const MAX_NAME = 100
-const MAX_DESCRIPTION = 500
-
-const NAME = `Name for people, 1 to ${MAX_NAME} characters; it need not be unique.`
-const DESCRIPTION = `Note for people, at most ${MAX_DESCRIPTION} characters.`
-const CONDITION =
-  'Filter tree: { logic: "AND" | "OR", groups: [{ filters: [{ field, operator, value?, unit? }], conditions? }] }.'
-
-export const createSegmentInput = z
-  .object({
-    name: line(MAX_NAME).min(1).describe(NAME),
-    description: optional(z.string().max(MAX_DESCRIPTION)).describe(DESCRIPTION),
-    type: optional(z.enum(['DYNAMIC', 'STATIC']).meta({ id: 'SegmentType' })).describe(
-      'Way in which the segment gets its members, DYNAMIC by default; it cannot be changed.',
-    ),
-    condition: optional(json).describe(`${CONDITION} Required for DYNAMIC, ignored for STATIC.`),
-    trackMembership: optional(z.boolean()).describe(
-      'Whether entries and exits are recorded as events; false by default.',
-    ),
-  })
-  .meta({
-    description: 'The segment to create.',
-    examples: [
-      {
-        name: 'Pro customers',
-        condition: {
-          logic: 'AND',
-          groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value: 'pro' }] }],
-        },
-      },
-    ],
-  })
-
-export const updateSegmentInput = z
-  .object({
-    name: line(MAX_NAME).min(1).optional().describe(NAME),
-    description: clearable(z.string().max(MAX_DESCRIPTION)).describe(`${DESCRIPTION} null removes it.`),
-    condition: clearable(json).describe(`${CONDITION} Ignored for a STATIC segment.`),
-    trackMembership: optional(z.boolean()).describe('Whether entries and exits are recorded as events.'),
-  })
-  .meta({
-    description: 'The fields of a segment to change; what is left out stays as it is.',
-    examples: [{ name: 'Pro and team customers' }],
-  })
 
 /** The condition, checked. `self` is the segment that it belongs to, if there is one already. */
 async function readCondition(ctx: Ctx, condition: unknown, self: string | null): Promise<FilterTree> {

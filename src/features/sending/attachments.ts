@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 import { fieldError, tooLarge } from '../../errors.ts'
-import type { AttachmentInput } from './send.rules.ts'
+import type { AttachmentInput } from './send.input.ts'
 
 export type AttachmentFile = {
   filename: string

@@ -1,6 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
-import { previewTemplate, previewTemplateInput, type TemplatePreview } from './preview-template.ts'
+import { previewTemplateInput } from './preview-template.input.ts'
+import { previewTemplate, type TemplatePreview } from './preview-template.ts'
 
 const TemplatePreviewRef = builder.objectRef<TemplatePreview>('TemplatePreview').implement({
   description: 'A message as it would be sent to one contact.',

@@ -1,43 +1,16 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { id, line, messageType, optional } from '../../lib/fields.ts'
 import { newId } from '../../lib/ids.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
-import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
 import type { TemplateVariables } from '../../templating/template-variables.ts'
-import { contactData, type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
+import { type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
 import { findContact } from '../contacts/contacts.ts'
 import { compose, composedVariables, type MessageContact, type MessageSource } from '../emails/compose.ts'
 import { renderText } from '../templates/render.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { getTemplate } from '../templates/templates.ts'
 import { assertMessageSize } from './attachments.ts'
-import { requiredWithout } from './send.rules.ts'
-
-export const previewTemplateInput = z
-  .object({
-    templateId: optional(id).describe(
-      'Id of a template, a UUID. It gives subject, body and type; fields of the input win.',
-    ),
-    subject: optional(line(MAX_SUBJECT).min(1)).describe(
-      `Subject, 1 to ${MAX_SUBJECT} characters, with {{variable}} placeholders. Required without a template.`,
-    ),
-    body: optional(z.string().min(1)).describe(
-      'HTML with {{variable}} placeholders. Required without a template.',
-    ),
-    type: optional(messageType).describe(
-      'Kind of the message; by default that of the template, without one MARKETING.',
-    ),
-    data: optional(contactData).describe(
-      'Variables, as `data` of a message to send; they win over those of the contact.',
-    ),
-    contactId: optional(id).describe(
-      'Id of the contact whom the message is shown for, a UUID; without it for recipient@example.com, who has no data.',
-    ),
-  })
-  .refine(...requiredWithout('templateId', 'subject'))
-  .refine(...requiredWithout('templateId', 'body'))
-  .meta({ description: 'The message to render, and the contact to render it for.' })
+import type { previewTemplateInput } from './preview-template.input.ts'
 
 type PreviewInput = z.output<typeof previewTemplateInput>
 

@@ -5,13 +5,14 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { sqlState, violates } from '../../db/sql.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import { newId } from '../../lib/ids.ts'
+import type { JsonObject } from '../../lib/json.ts'
 import type { DataChange } from '../contacts/contact-data.rules.ts'
 import { refuseTooLarge } from '../contacts/contacts.ts'
 import type { Composed } from '../emails/compose.ts'
 import { messageIdOf } from '../emails/message-id.ts'
 import type { AttachmentFile } from './attachments.ts'
-import type { NamedAddress } from './recipients.rules.ts'
-import { headerList, type SendInput } from './send.rules.ts'
+import type { NamedAddress } from './recipients.input.ts'
+import type { SendInput } from './send.input.ts'
 import {
   type ContactNeed,
   type FileParams,
@@ -158,3 +159,7 @@ function withOwnHeaders(composed: Composed, own: { name: string; value: string }
   const taken = new Set(composed.headers.map(({ name }) => name.toLowerCase()))
   return [...own.filter(({ name }) => !taken.has(name.toLowerCase())), ...composed.headers]
 }
+
+/** Custom headers in their order. */
+const headerList = (headers: JsonObject | undefined): { name: string; value: string }[] =>
+  Object.entries(headers ?? {}).map(([name, value]) => ({ name, value: String(value) }))

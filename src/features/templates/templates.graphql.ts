@@ -12,7 +12,7 @@ import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, orderArguments, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, patch, remove } from '../../graphql/rest-route.ts'
 import { type TemplateUsage, templateUsage } from './template-usage.ts'
-import { createTemplateInput, updateTemplateInput } from './templates.rules.ts'
+import { createTemplateInput, updateTemplateInput } from './templates.input.ts'
 import {
   createTemplate,
   deleteTemplate,

@@ -19,7 +19,7 @@ import {
 } from '../../paging/offset-page.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
 import { assertSyntax } from './syntax.ts'
-import { type CreateTemplateInput, MAX_NAME, type UpdateTemplateInput } from './templates.rules.ts'
+import { type CreateTemplateInput, MAX_NAME, type UpdateTemplateInput } from './templates.input.ts'
 import { templateSizes } from './templates.sql.ts'
 
 export async function createTemplate(ctx: Ctx, input: CreateTemplateInput): Promise<Template> {

@@ -2,14 +2,8 @@ import { builder } from '../../graphql/builder.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, remove } from '../../graphql/rest-route.ts'
-import {
-  deleteImage,
-  listImages,
-  MAX_IMAGE_BYTES,
-  type UploadedImage,
-  uploadImage,
-  uploadImageInput,
-} from './uploads.ts'
+import { MAX_IMAGE_BYTES, uploadImageInput } from './uploads.input.ts'
+import { deleteImage, listImages, type UploadedImage, uploadImage } from './uploads.ts'
 
 const UploadedImageRef = builder.objectRef<UploadedImage>('UploadedImage').implement({
   description: 'An uploaded image, which anyone who has its address can load.',

@@ -1,25 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
 import { assertQuota, takeQuota } from '../../admission/quotas.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { isDatabaseUnavailable } from '../../db/sql.ts'
 import { AppError, fieldError, notFound, tooLarge } from '../../errors.ts'
-import { file } from '../../lib/fields.ts'
 import { earliestId, newId } from '../../lib/ids.ts'
 import { type OffsetPage, type PageRequest, readOffsetPage } from '../../paging/offset-page.ts'
 import { type ImageStore, imageStoreOf, removeEverywhere } from './image-store.ts'
 import { contentTypeOf, extensionFor, hasSize, type ImageExtension } from './images.rules.ts'
-
-const MAX_MB = 10
-export const MAX_IMAGE_BYTES = MAX_MB * 1024 * 1024
-
-export const uploadImageInput = z
-  .object({
-    image: file.describe(
-      `JPEG, PNG, GIF or WebP image of at most ${MAX_MB} MB. Its content decides, not its name.`,
-    ),
-  })
-  .meta({ description: 'The image to store.' })
+import { MAX_IMAGE_BYTES, MAX_MB } from './uploads.input.ts'
 
 /** `size` in bytes. */
 export type UploadedImage = { url: string; key: string; contentType: string; size: number }

@@ -1,8 +1,9 @@
 import { builder } from '../../graphql/builder.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { post } from '../../graphql/rest-route.ts'
+import { verifyEmailInput } from './verify.input.ts'
 import type { EmailVerification as Verification } from './verify.rules.ts'
-import { verifyEmail, verifyEmailInput } from './verify.ts'
+import { verifyEmail } from './verify.ts'
 
 const EmailVerificationRef = builder.objectRef<Verification>('EmailVerification').implement({
   description: 'Facts about an email address, and whether mail to it is likely to arrive.',

@@ -1,12 +1,8 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Ctx } from '../../ctx.ts'
 import { domainOf } from '../../lib/email-address.ts'
-import { email } from '../../lib/fields.ts'
+import type { verifyEmailInput } from './verify.input.ts'
 import { type EmailVerification, judgeAddress } from './verify.rules.ts'
-
-export const verifyEmailInput = z
-  .object({ email: email.describe('Address to verify, in any case.') })
-  .meta({ description: 'The address to verify.', examples: [{ email: 'ada@example.org' }] })
 
 /**
  * Judges an address by its form, by lists of providers and by the DNS; nothing is sent to it, and its server

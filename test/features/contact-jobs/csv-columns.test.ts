@@ -7,7 +7,7 @@ import {
   readHeader,
   readRecord,
   typeWith,
-} from '../../../src/features/contact-jobs/csv.rules.ts'
+} from '../../../src/features/contact-jobs/csv/csv.rules.ts'
 import { nothingShared, scenario } from '../../support/scenario.ts'
 
 /** The columns of a header that is as it should be. */

@@ -1,5 +1,5 @@
-import { decodeCsv } from '../../../src/features/contact-jobs/csv.rules.ts'
-import { CsvBroken, csvRecords } from '../../../src/features/contact-jobs/csv.ts'
+import { decodeCsv } from '../../../src/features/contact-jobs/csv/csv.rules.ts'
+import { CsvBroken, csvRecords } from '../../../src/features/contact-jobs/csv/csv.ts'
 
 const encoder = new TextEncoder()
 

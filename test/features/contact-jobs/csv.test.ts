@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { type CsvRecord, csvRecords, type Place } from '../../../src/features/contact-jobs/csv.ts'
+import { type CsvRecord, csvRecords, type Place } from '../../../src/features/contact-jobs/csv/csv.ts'
 import { nothingShared, scenario } from '../../support/scenario.ts'
 import { bytesOf, type Dialect, encoded, parsed, tableOf, WINDOWS_1252, written } from './csv-support.ts'
 

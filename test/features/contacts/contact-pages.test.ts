@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { createContact, createContactInput } from '../../../src/features/contacts/contacts.ts'
+import { createContactInput } from '../../../src/features/contacts/contacts.input.ts'
+import { createContact } from '../../../src/features/contacts/contacts.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
 import { callContacts } from './contact-support.ts'

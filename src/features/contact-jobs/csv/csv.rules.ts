@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { isEmailAddress, normalizeEmail } from '../../lib/email-address.ts'
-import { findUnstorable, type JsonObject, type JsonValue } from '../../lib/json.ts'
-import { MAX_DATA_BYTES, RESERVED_KEYS } from '../contacts/contact-data.rules.ts'
+import { isEmailAddress, normalizeEmail } from '../../../lib/email-address.ts'
+import { findUnstorable, type JsonObject, type JsonValue } from '../../../lib/json.ts'
+import { MAX_DATA_BYTES, RESERVED_KEYS } from '../../contacts/contact-data.rules.ts'
 
 /*
  * What spreadsheets and other services export as CSV (RFC 4180 and what is made of it): Excel writes UTF-8 with

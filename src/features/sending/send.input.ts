@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { isBase64 } from '../../lib/base64.ts'
 import { email, HAS_CONTROL, id, jsonObject, line, optional } from '../../lib/fields.ts'
-import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { isJsonObject } from '../../lib/json.ts'
 import { isHeaderName, isReservedHeader, isUnreadableValue, MAX_SUBJECT } from '../../mail/headers.rules.ts'
-import { contactData } from '../contacts/contact-data.rules.ts'
-import { recipients, sender } from './recipients.rules.ts'
+import { contactData } from '../contacts/contacts.input.ts'
+import { recipients, sender } from './recipients.input.ts'
 
 const MAX_HEADER_VALUE = 998
 const MAX_HEADERS = 50
@@ -167,7 +167,3 @@ export const sendInput = z
 
 export type SendInput = z.output<typeof sendInput>
 export type AttachmentInput = z.output<typeof attachment>
-
-/** Custom headers in their order. */
-export const headerList = (headers: JsonObject | undefined): { name: string; value: string }[] =>
-  Object.entries(headers ?? {}).map(([name, value]) => ({ name, value: String(value) }))

@@ -1,0 +1,6 @@
+import { z } from 'zod'
+import { email } from '../../lib/fields.ts'
+
+export const verifyEmailInput = z
+  .object({ email: email.describe('Address to verify, in any case.') })
+  .meta({ description: 'The address to verify.', examples: [{ email: 'ada@example.org' }] })
