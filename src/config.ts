@@ -129,7 +129,10 @@ function bucketUrl(bucket: string, region: string, endpoint: string | null): str
 /** Made once and kept, so that what it protects survives a restart. */
 function developmentSecret(dataDir: string): string {
   try {
-    return keptSecret(path.join(dataDir, 'secret'))
+    return keptSecret(
+      path.join(dataDir, 'secret'),
+      'links that were sent stop working then, and domains have to be removed and added again.',
+    )
   } catch (error) {
     throw new ConfigurationError(`DATA_DIR: ${error instanceof Error ? error.message : error}`)
   }

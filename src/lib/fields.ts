@@ -1,15 +1,5 @@
 import { z } from 'zod'
-import { isEmailAddress, normalizeEmail } from './email-address.ts'
 import type { JsonObject } from './json.ts'
-
-declare module 'zod' {
-  interface GlobalMeta {
-    /** The GraphQL scalar of a field whose shape GraphQL cannot say. */
-    scalar?: 'JSONObject' | 'JSON' | 'ID' | 'Recipients' | 'Sender' | 'File'
-    /** Inputs that are valid; the API description shows the first. */
-    examples?: readonly unknown[]
-  }
-}
 
 /** A field that may be left out; null means the same. */
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
@@ -18,7 +8,7 @@ export const optional = <Schema extends z.ZodType>(schema: Schema) =>
 /** A field of a change: left out it stays as it is, null empties it. */
 export const clearable = <Schema extends z.ZodType>(schema: Schema) => schema.nullish()
 
-/** One line of text: no CR, LF or other control characters, which could end a mail header early. */
+/** One line of text: no CR, LF or other control characters, which could end a header early. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 export const HAS_CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/
 
@@ -35,15 +25,6 @@ export const id = z
   .string()
   .regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'must be a UUID')
   .meta({ format: 'uuid' })
-
-/** An email address, trimmed and in lower case. */
-export const email = z
-  .string()
-  .transform(normalizeEmail)
-  .refine(isEmailAddress, { error: 'must be an email address', params: { code: 'invalid_string' } })
-  .meta({ format: 'email' })
-
-export const messageType = z.enum(['TRANSACTIONAL', 'MARKETING', 'HEADLESS']).meta({ id: 'MessageType' })
 
 export const jsonObject = z
   .custom<JsonObject>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {

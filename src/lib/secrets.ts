@@ -7,9 +7,12 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-/** A key of its own for each purpose, so that one use of the secret tells nothing about another. */
+/**
+ * A key of its own for each purpose, so that one use of the secret tells nothing about another. The purpose begins with
+ * the name of the program.
+ */
 export const deriveKey = (secret: string, purpose: string): Buffer =>
-  Buffer.from(hkdfSync('sha256', secret, '', `mailwright ${purpose}`, 32))
+  Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16

@@ -1,5 +1,5 @@
 import Mailgun from 'mailgun.js'
-import { domainOf } from '../lib/email-address.ts'
+import { domainOf } from '../messages/email-address.rules.ts'
 import { defineMailer, messageOf } from './define-mailer.ts'
 import type { Mailer } from './mailer.ts'
 import { explainMailgun, type MailgunFailure, notMailgun } from './mailgun-failures.ts'

@@ -1,4 +1,4 @@
-import { normalizeEmail } from '../../lib/email-address.ts'
+import { normalizeEmail } from '../../messages/email-address.rules.ts'
 import type { DataTest } from '../data-test.rules.ts'
 import {
   type Comparison,

@@ -1,7 +1,13 @@
 import type { Command } from 'commander'
 import type { Services } from '../../ctx.ts'
-import { createProject, listProjects, type ProjectSummary, rotateKeys, setProjectDisabled } from '../../features/projects/projects.ts'
 import { createProjectInput } from '../../features/projects/projects.input.ts'
+import {
+  createProject,
+  listProjects,
+  type ProjectSummary,
+  rotateKeys,
+  setProjectDisabled,
+} from '../../features/projects/projects.ts'
 import { line } from '../../lib/fields.ts'
 import { checked, checkedId, checkedLimit, type Output, withJson } from './options.ts'
 import { fields, oneLine, table, time } from './output.ts'

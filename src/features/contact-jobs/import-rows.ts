@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { normalizeEmail } from '../../lib/email-address.ts'
+import { normalizeEmail } from '../../messages/email-address.rules.ts'
 import { type CellType, type Columns, readHeader, readRecord, typeWith } from './csv/csv.rules.ts'
 import { CsvBroken, type CsvRecord, csvRecords, type Place } from './csv/csv.ts'
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { email, jsonObject, optional } from '../../lib/fields.ts'
+import { jsonObject, optional } from '../../lib/fields.ts'
 import { isJsonObject } from '../../lib/json.ts'
+import { email } from '../../messages/message.input.ts'
 
 /** Deleting a key is a comparison with every key of the contact. */
 const MAX_KEYS = 5_000

@@ -1,6 +1,6 @@
 import type { Services } from '../../ctx.ts'
-import { domainOf } from '../../lib/email-address.ts'
 import type { Mailer } from '../../mail/mailer.ts'
+import { domainOf } from '../../messages/email-address.rules.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import { storable } from './delivery.rules.ts'
 import type { DueEmail } from './delivery.sql.ts'

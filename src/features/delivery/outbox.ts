@@ -13,7 +13,7 @@ export class Outbox {
 
   constructor(services: Services) {
     this.#services = services
-    this.#encryptionKey = deriveKey(services.config.encryptionSecret, 'secrets at rest')
+    this.#encryptionKey = deriveKey(services.config.encryptionSecret, 'mailwright secrets at rest')
   }
 
   async outgoing(email: DueEmail, html: string, text: string): Promise<OutgoingMail> {

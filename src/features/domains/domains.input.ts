@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isDomain } from '../../lib/email-address.ts'
+import { isDomain } from '../../lib/net/domain-name.ts'
 
 export const addDomainInput = z
   .object({

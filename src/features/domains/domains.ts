@@ -5,8 +5,8 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { sqlState } from '../../db/sql.ts'
 import { conflict, fieldError, notFound } from '../../errors.ts'
 import type { Domain } from '../../generated/prisma/client.ts'
-import { asciiDomain } from '../../lib/email-address.ts'
 import { isId, newId } from '../../lib/ids.ts'
+import { asciiDomain } from '../../lib/net/domain-name.ts'
 import { deriveKey, encrypt } from '../../lib/secrets.ts'
 import { type DnsRecord, dkimRecord, mailRecords, readRecords } from './dns-records.rules.ts'
 import { keepsMail } from './sender.ts'
@@ -67,7 +67,7 @@ export async function addDomain(ctx: Ctx, input: { domain: string }): Promise<Do
 const domainTaken = (domain: string) =>
   conflict(`The domain ${domain} has been added already, to this project or to another one.`)
 
-const encryptionKey = (ctx: Ctx) => deriveKey(ctx.config.encryptionSecret, 'secrets at rest')
+const encryptionKey = (ctx: Ctx) => deriveKey(ctx.config.encryptionSecret, 'mailwright secrets at rest')
 
 /** Domains of the caller's project, newest first. Another project's id is one that does not exist. */
 export async function listDomains(ctx: Ctx, projectId: string): Promise<Domain[]> {

@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { type AppError, domainNotVerified } from '../../errors.ts'
-import { domainOf } from '../../lib/email-address.ts'
+import { domainOf } from '../../messages/email-address.rules.ts'
 
 /** Whether no mail leaves this service, so that a domain that nobody has verified may be its sender. */
 export const keepsMail = ({ mail }: Config): boolean => mail.provider === 'mailbox'

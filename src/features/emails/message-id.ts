@@ -1,4 +1,4 @@
-import { domainOf } from '../../lib/email-address.ts'
+import { domainOf } from '../../messages/email-address.rules.ts'
 
 /**
  * The Message-ID (RFC 5322, 3.6.4) of an email: made from its id, so that every attempt has the same one, and

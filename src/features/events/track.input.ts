@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isReservedEvent, MAX_EVENT_NAME } from '../../changes/event-names.rules.ts'
-import { email, optional } from '../../lib/fields.ts'
+import { optional } from '../../lib/fields.ts'
+import { email } from '../../messages/message.input.ts'
 import { contactData } from '../contacts/contacts.input.ts'
 
 const eventName = z

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { jsonObject, messageType, optional } from '../../lib/fields.ts'
+import { jsonObject, optional } from '../../lib/fields.ts'
+import { messageType } from '../../messages/message.input.ts'
 
 export const previewAudienceInput = z
   .object({

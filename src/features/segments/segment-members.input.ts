@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { email, optional } from '../../lib/fields.ts'
+import { optional } from '../../lib/fields.ts'
+import { email } from '../../messages/message.input.ts'
 
 const MAX_EMAILS = 500
 

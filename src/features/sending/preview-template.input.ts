@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { id, line, messageType, optional } from '../../lib/fields.ts'
+import { id, line, optional } from '../../lib/fields.ts'
 import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
+import { messageType } from '../../messages/message.input.ts'
 import { contactData } from '../contacts/contacts.input.ts'
 import { requiredWithout } from './send.input.ts'
 

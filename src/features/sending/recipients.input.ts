@@ -1,8 +1,8 @@
 import addressparser from 'nodemailer/lib/addressparser/index.js'
 import { z } from 'zod'
-import { isEmailAddress, normalizeEmail, withAsciiDomain } from '../../lib/email-address.ts'
 import { HAS_CONTROL } from '../../lib/fields.ts'
 import { isJsonObject } from '../../lib/json.ts'
+import { isEmailAddress, normalizeEmail, withAsciiDomain } from '../../messages/email-address.rules.ts'
 
 /** An address as callers give it: `a@b.co`, `Ada <a@b.co>` or `{ name, email }`. */
 export type NamedAddress = { email: string; name?: string | undefined }

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { isBase64 } from '../../lib/base64.ts'
-import { email, HAS_CONTROL, id, jsonObject, line, optional } from '../../lib/fields.ts'
+import { HAS_CONTROL, id, jsonObject, line, optional } from '../../lib/fields.ts'
 import { isJsonObject } from '../../lib/json.ts'
 import { isHeaderName, isReservedHeader, isUnreadableValue, MAX_SUBJECT } from '../../mail/headers.rules.ts'
+import { email } from '../../messages/message.input.ts'
 import { contactData } from '../contacts/contacts.input.ts'
 import { recipients, sender } from './recipients.input.ts'
 

@@ -15,7 +15,7 @@ const ID_BYTES = 16
 const keys = new WeakMap<Config, Buffer>()
 
 function keyOf(config: Config): Buffer {
-  const key = keys.get(config) ?? deriveKey(config.encryptionSecret, 'subscription links')
+  const key = keys.get(config) ?? deriveKey(config.encryptionSecret, 'mailwright subscription links')
   keys.set(config, key)
   return key
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { clearable, email, line, messageType, optional } from '../../lib/fields.ts'
+import { clearable, line, optional } from '../../lib/fields.ts'
 import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
+import { email, messageType } from '../../messages/message.input.ts'
 
 export const MAX_NAME = 255
 const MAX_BODY = 1_000_000

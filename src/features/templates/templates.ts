@@ -4,11 +4,11 @@ import { sqlState } from '../../db/sql.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { Template } from '../../generated/prisma/client.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
-import { withAsciiDomain } from '../../lib/email-address.ts'
 import { given } from '../../lib/given.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { escapeLike } from '../../lib/like.ts'
 import { copyName } from '../../lib/text/copy-name.ts'
+import { withAsciiDomain } from '../../messages/email-address.rules.ts'
 import { readLarge } from '../../paging/large-list.ts'
 import {
   type OffsetPage,

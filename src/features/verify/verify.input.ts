@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { email } from '../../lib/fields.ts'
+import { email } from '../../messages/message.input.ts'
 
 export const verifyEmailInput = z
   .object({ email: email.describe('Address to verify, in any case.') })

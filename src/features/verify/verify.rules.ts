@@ -1,5 +1,5 @@
-import { domainOf } from '../../lib/email-address.ts'
 import type { DnsAnswer, MxRecord } from '../../lib/net/dns-resolver.ts'
+import { domainOf } from '../../messages/email-address.rules.ts'
 import { isAliasService, isDisposable, isPersonalProvider } from './providers.rules.ts'
 import { findTypo } from './typos.rules.ts'
 

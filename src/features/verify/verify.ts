@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Ctx } from '../../ctx.ts'
-import { domainOf } from '../../lib/email-address.ts'
+import { domainOf } from '../../messages/email-address.rules.ts'
 import type { verifyEmailInput } from './verify.input.ts'
 import { type EmailVerification, judgeAddress } from './verify.rules.ts'
 

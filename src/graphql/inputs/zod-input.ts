@@ -3,6 +3,15 @@ import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { checkedBy } from './input-schema.ts'
 
+declare module 'zod' {
+  interface GlobalMeta {
+    /** The GraphQL scalar of a field whose shape GraphQL cannot say. */
+    scalar?: 'JSONObject' | 'JSON' | 'ID' | 'Recipients' | 'Sender' | 'File'
+    /** Inputs that are valid; the API description shows the first. */
+    examples?: readonly unknown[]
+  }
+}
+
 type Enumeration<Value> = EnumRef<SchemaTypesOf<typeof builder>, Value>
 type SchemaTypesOf<B> = B extends PothosSchemaTypes.SchemaBuilder<infer Types> ? Types : never
 

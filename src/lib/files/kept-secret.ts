@@ -18,15 +18,15 @@ const SECRET = /^[0-9a-f]{64}$/i
 /**
  * The random secret in this file, 64 hex characters. It is made when there is none; whoever asks at the same moment, in
  * this process or another one, gets the same. Throws when the file cannot be used, or holds anything else: a part of a
- * secret protects nothing, and another one would make what this one has encrypted unreadable.
+ * secret protects nothing, and another one would make what this one has encrypted unreadable. `withoutIt` is a sentence that
+ * says what is lost with it.
  */
-export function keptSecret(file: string): string {
+export function keptSecret(file: string, withoutIt: string): string {
   if (!existsSync(file)) makeSecret(file)
   const secret = readFileSync(file, 'utf8').trim()
   if (SECRET.test(secret)) return secret
   throw new Error(
-    `${file} must hold 64 hex characters. Put it back from a copy. Without one, delete it: links that were sent stop ` +
-      'working then, and domains have to be removed and added again.',
+    `${file} must hold 64 hex characters. Put it back from a copy. Without one, delete it: ${withoutIt}`,
   )
 }
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { isDomain } from '../email-address.ts'
+import { isDomain } from './domain-name.ts'
 
 /** What a client may call itself in EHLO (RFC 5321, 4.1.3): a full host name, or an IP address in brackets. */
 export function isEhloName(text: string): boolean {

@@ -171,7 +171,7 @@ scenario('The subscription pages', start, (test) => {
     const { contact, token } = await linked(service, 'unsigned@example.org')
     const ids = Buffer.from(token, 'base64url').subarray(0, 48)
     const { encryptionSecret } = service.app.config
-    const signature = sign(deriveKey(encryptionSecret, 'subscription links'), ids, 16)
+    const signature = sign(deriveKey(encryptionSecret, 'mailwright subscription links'), ids, 16)
     const old = Buffer.concat([ids, signature]).toString('base64url')
     assert.is.not(old, token)
     assert.is((await click(service, 'unsubscribe', old)).status, 200)

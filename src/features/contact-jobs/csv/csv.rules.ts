@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { isEmailAddress, normalizeEmail } from '../../../lib/email-address.ts'
 import { findUnstorable, type JsonObject, type JsonValue } from '../../../lib/json.ts'
+import { isEmailAddress, normalizeEmail } from '../../../messages/email-address.rules.ts'
 import { MAX_DATA_BYTES, RESERVED_KEYS } from '../../contacts/contact-data.rules.ts'
 
 /*

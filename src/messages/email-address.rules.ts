@@ -1,13 +1,12 @@
-import { domainToASCII, domainToUnicode } from 'node:url'
+import { domainToUnicode } from 'node:url'
+import { asciiDomain } from '../lib/net/domain-name.ts'
 
 /** RFC 5321, 4.5.3.1: 64 octets before the @, 254 for the whole path. */
 const MAX_LOCAL = 64
 const MAX_ADDRESS = 254
-const MAX_DOMAIN = 253
 
 /** RFC 5322 dot-atom; quoted local parts and SMTPUTF8 are refused, hardly any server takes them. */
 const LOCAL = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i
-const ASCII_DOMAIN = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/i
 
 /**
  * Trimmed, in lower case, and an international domain in the one form in which it is shown: addresses that
@@ -24,16 +23,6 @@ export function normalizeEmail(text: string): string {
 
 /** ASCII without a label that stands for an international one. */
 const PLAIN_DOMAIN = /^(?!.*xn--)[\x20-\x7e]*$/
-
-/** The domain in its ASCII form (IDNA), in lower case; an empty string when it is none. */
-export function asciiDomain(domain: string): string {
-  // URL rules would read these as something else than a part of a name.
-  if (domain.length > MAX_DOMAIN || /[\s/?#@:%[\]\\]/.test(domain)) return ''
-  const ascii = domainToASCII(domain)
-  return ASCII_DOMAIN.test(ascii) ? ascii : ''
-}
-
-export const isDomain = (text: string): boolean => asciiDomain(text) !== ''
 
 /** Whether the text is one deliverable address: ASCII before the @, a registered kind of domain after it. */
 export function isEmailAddress(text: string): boolean {
