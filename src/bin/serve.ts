@@ -13,21 +13,33 @@ const STOP_MS = 28_000
 /** What the start has found or made: `demo` when it has just made that project. */
 type FirstStart = { demo: Demo | null; hasProject: boolean }
 
-let stopping = false
-
 /** Starts the roles of this process and stops them cleanly at the first SIGINT or SIGTERM. */
 async function serve(): Promise<void> {
   const startedAt = performance.now()
   const config = loadConfig()
   const log = createLog(config.logLevel)
   const starting = startApp(config, log)
-  const stop = () => stopOnce(starting, () => log.flush())
+  let stopping = false
+  const stop = () => {
+    if (stopping) return
+    stopping = true
+    end(starting, () => log.flush())
+  }
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
-  const app = await starting
-  if (stopping) return
   try {
-    const demo = config.environment === 'production' ? null : await createDemo(app.services)
+    const app = await starting
+    if (!stopping) await present(app, startedAt)
+  } catch (error) {
+    // What a stop interrupts fails; the stop itself ends the process.
+    if (!stopping) throw error
+  }
+}
+
+/** Makes what a first start has, and says what has started. */
+async function present(app: App, startedAt: number): Promise<void> {
+  try {
+    const demo = app.config.environment === 'production' ? null : await createDemo(app.services)
     const hasProject =
       demo !== null || (await listProjects(createCtx(app.services, SYSTEM, 'start'), 1)).length > 0
     console.log(banner(app, { demo, hasProject }, performance.now() - startedAt))
@@ -39,9 +51,7 @@ async function serve(): Promise<void> {
 }
 
 /** Also ends a start that is not done yet, which may have a database running. A second signal ends the process at once. */
-function stopOnce(starting: Promise<App>, flush: () => void): void {
-  if (stopping) return
-  stopping = true
+function end(starting: Promise<App>, flush: () => void): void {
   process.once('SIGINT', () => process.exit(130))
   setTimeout(() => process.exit(1), STOP_MS).unref()
   starting
@@ -121,8 +131,7 @@ const demoLines = (apiUrl: string, { keys, domain }: Demo): string[] => [
 try {
   await serve()
 } catch (error) {
-  // What a stop interrupts fails; the stop itself ends the process.
-  if (!stopping) fail(error)
+  fail(error)
 }
 
 function fail(error: unknown): never {

@@ -4,7 +4,7 @@ import { Slots } from '../lib/async/slots.ts'
 import { defineMailer } from './define-mailer.ts'
 import { idOf, type MailFolder, mailFolder } from './mail-folder.ts'
 import type { Mailbox, Mailer, OutgoingMail } from './mailer.ts'
-import { composeMessage, UnsendableMail } from './mime.ts'
+import { composeMessage, SigningKeys, UnsendableMail } from './mime.ts'
 
 const storedMessage = z.object({
   id: z.string(),
@@ -81,12 +81,13 @@ export function createMailboxMailer(options: MailboxOptions): Mailer & MailboxRe
     await folder.prune(keep)
   }
 
+  const keys = new SigningKeys()
   const mailer = defineMailer({
     provider: 'mailbox',
     concurrency: 8,
     async deliver(mail) {
       if (!PLAIN_ID.test(mail.emailId)) throw new UnsendableMail('The email id cannot be a file name')
-      await folder.write(await filesOf(mail, now()))
+      await folder.write(await filesOf(mail, keys, now()))
       // The message is stored, whatever becomes of the old ones; the next round tries them again.
       await pruneNowAndThen().catch(() => undefined)
       return { kind: 'sent', providerMessageId: null }
@@ -160,9 +161,9 @@ const holds = ({ subject, from, to, text }: MailboxMessage, search: string): boo
   search === '' || [subject, from, to, text].some((part) => part.toLowerCase().includes(search))
 
 /** The list shows what has a .json, which is therefore the last to be written. */
-async function filesOf(mail: OutgoingMail, receivedAt: Date) {
+async function filesOf(mail: OutgoingMail, keys: SigningKeys, receivedAt: Date) {
   const tag = recipientTag(mail.to.address)
-  const { raw } = await composeMessage(mail)
+  const { raw } = await composeMessage(mail, keys)
   return [
     { name: `${mail.emailId}.eml`, content: raw },
     ...mail.attachments.map(({ content }, index) => ({

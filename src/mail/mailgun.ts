@@ -3,7 +3,7 @@ import { domainOf } from '../messages/email-address.rules.ts'
 import { defineMailer, messageOf } from './define-mailer.ts'
 import type { Mailer } from './mailer.ts'
 import { explainMailgun, type MailgunFailure, notMailgun } from './mailgun-failures.ts'
-import { composeMessage } from './mime.ts'
+import { composeMessage, SigningKeys } from './mime.ts'
 
 export type MailgunOptions = {
   apiKey: string
@@ -18,6 +18,7 @@ export type MailgunOptions = {
 export function createMailgunMailer(options: MailgunOptions): Mailer {
   const { apiKey, url, timeoutMs = 30_000, concurrency = 20 } = options
   const client = new Mailgun(FormData).client({ username: 'api', key: apiKey, url, timeout: timeoutMs })
+  const keys = new SigningKeys()
 
   // Some keys are for one domain only: once it has sent, a refused key is trouble of the other domain.
   let keyWorks = false
@@ -27,7 +28,7 @@ export function createMailgunMailer(options: MailgunOptions): Mailer {
     provider: 'mailgun',
     concurrency,
     async deliver(mail) {
-      const { to, raw } = await composeMessage(mail)
+      const { to, raw } = await composeMessage(mail, keys)
       try {
         const sending = client.messages.create(domainOf(mail.from.address), { to, message: raw })
         const { id } = await within(timeoutMs, sending)

@@ -59,8 +59,8 @@ export type Composed = { from: string; to: string; raw: Buffer }
  * The whole message, signed when it carries a DKIM key. Throws UnsendableMail for headers and addresses that no
  * message can carry, and an Error when the DKIM key is of no use.
  */
-export async function composeMessage(mail: OutgoingMail): Promise<Composed> {
-  const key = mail.dkim && signature(mail.dkim)
+export async function composeMessage(mail: OutgoingMail, keys: SigningKeys): Promise<Composed> {
+  const key = mail.dkim && signature(mail.dkim, keys)
   const from = asciiAddress(mail.from.address)
   const to = asciiAddress(mail.to.address)
   // Written by us: nodemailer cuts a name that needs several encoded words within words.
@@ -174,24 +174,30 @@ function attachedType(contentType: string): string {
   return MEDIA_TYPE.test(type) && !/^(?:message|multipart)\//i.test(type) ? type : 'application/octet-stream'
 }
 
-function signature(key: DkimKey): DkimOptions {
+function signature(key: DkimKey, keys: SigningKeys): DkimOptions {
   const { domain, selector } = key
-  return { domain: domainToASCII(domain), selector, privateKey: signingKey(key), fields: SIGNED_FIELDS }
+  return { domain: domainToASCII(domain), selector, privateKey: keys.keyOf(key), fields: SIGNED_FIELDS }
 }
 
-/** Reading a PEM costs as much as a good part of the signature, and a service signs with few keys. */
-const readKeys = new Map<string, KeyObject>()
+/** The keys that a mailer signs with. Reading a PEM costs as much as a good part of a signature, and they are few. */
+export class SigningKeys {
+  readonly #read = new Map<string, KeyObject>()
+
+  /** Throws when it is no RSA key. */
+  keyOf({ domain, privateKey }: DkimKey): KeyObject {
+    const known = this.#read.get(privateKey)
+    if (known) return known
+    const key = readKey(privateKey)
+    if (key?.asymmetricKeyType !== 'rsa') {
+      throw new Error(`The DKIM key of ${domain} is not an RSA private key`)
+    }
+    if (this.#read.size >= MOST_KEYS) this.#read.clear()
+    this.#read.set(privateKey, key)
+    return key
+  }
+}
+
 const MOST_KEYS = 1000
-
-function signingKey({ domain, privateKey }: DkimKey): KeyObject {
-  const known = readKeys.get(privateKey)
-  if (known) return known
-  const key = readKey(privateKey)
-  if (key?.asymmetricKeyType !== 'rsa') throw new Error(`The DKIM key of ${domain} is not an RSA private key`)
-  if (readKeys.size >= MOST_KEYS) readKeys.clear()
-  readKeys.set(privateKey, key)
-  return key
-}
 
 function readKey(pem: string): KeyObject | undefined {
   try {

@@ -6,7 +6,7 @@ import type { SMTPPoolOptions, SMTPPoolSentMessageInfo } from 'nodemailer/lib/sm
 import { isLoopbackHost } from '../lib/net/loopback.ts'
 import { defineMailer, messageOf } from './define-mailer.ts'
 import type { DeliveryResult, Mailer } from './mailer.ts'
-import { composeMessage } from './mime.ts'
+import { composeMessage, SigningKeys } from './mime.ts'
 import { explainSmtp, type Progress } from './smtp-failures.ts'
 
 /** Milliseconds; `send` bounds a whole hand-over, the wait for a free connection included. */
@@ -36,13 +36,14 @@ export function createSmtpMailer({ url, maxConnections = 10, ehloName, timeouts 
   const transport = createTransport({ ...common, pool: true, maxConnections, maxMessages: 1000 })
   const { options } = transport
   const password = options.auth?.pass
+  const keys = new SigningKeys()
 
   return defineMailer({
     provider: 'smtp',
     concurrency: options.maxConnections ?? maxConnections,
     warnings: isExposed(options) ? [EXPOSED] : [],
     async deliver(mail) {
-      const { from, to, raw } = await composeMessage(mail)
+      const { from, to, raw } = await composeMessage(mail, keys)
       const message = new FinishedMessage(raw, { from, to: [to] })
       try {
         return { kind: 'sent', providerMessageId: queueId(await handOver(transport, message, limits.send)) }

@@ -1,5 +1,5 @@
 import { getPriority, setPriority } from 'node:os'
-import { parentPort } from 'node:worker_threads'
+import { type MessagePort, parentPort } from 'node:worker_threads'
 import { type Answer, type Job, perform, type TaskName } from './tasks.ts'
 import { TemplateCache } from './template-cache.ts'
 import { RenderedTooLarge, WorkMeter } from './work-meter.ts'
@@ -18,13 +18,15 @@ function giveWay(): void {
   }
 }
 
-const templates = new TemplateCache()
+if (parentPort) work(parentPort)
 
-parentPort?.on('message', (job: Job<TaskName>) => parentPort?.postMessage(answerTo(job)))
+function work(port: MessagePort): void {
+  const templates = new TemplateCache()
+  port.on('message', (job: Job<TaskName>) => port.postMessage(answerTo(job, templates)))
+  port.postMessage('ready')
+}
 
-parentPort?.postMessage('ready')
-
-function answerTo({ name, input, allowance }: Job<TaskName>): Answer<TaskName> {
+function answerTo({ name, input, allowance }: Job<TaskName>, templates: TemplateCache): Answer<TaskName> {
   const meter = new WorkMeter(allowance)
   try {
     return { result: { value: perform(name, JSON.parse(input), { meter, templates }), spent: meter.spent } }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { dkimVerify } from 'mailauth'
 import PostalMime from 'postal-mime'
 import type { DkimKey, OutgoingMail } from '../../src/mail/mailer.ts'
-import { composeMessage } from '../../src/mail/mime.ts'
+import { composeMessage, SigningKeys } from '../../src/mail/mime.ts'
 
 /** A plain message; what a test is about is given. */
 export function mailWith(fields: Partial<OutgoingMail> = {}): OutgoingMail {
@@ -85,14 +85,14 @@ export const line = fc.oneof(
 
 /** The message made from these fields, and what an independent parser reads in it. */
 export async function composed(fields: Partial<OutgoingMail>) {
-  const { raw } = await composeMessage(mailWith(fields))
+  const { raw } = await composeMessage(mailWith(fields), new SigningKeys())
   return { raw, email: await PostalMime.parse(raw) }
 }
 
 /** The error that composing ends with. */
 export async function refusal(fields: Partial<OutgoingMail>): Promise<string> {
   try {
-    await composeMessage(mailWith(fields))
+    await composeMessage(mailWith(fields), new SigningKeys())
     return 'composed'
   } catch (error) {
     return String(error)

@@ -1,5 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
 import { requiredId } from '../../graphql/common-fields.ts'
+import { MessageTypeRef } from '../../graphql/enums.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { ContactRef } from '../contacts/contacts.graphql.ts'
 import { previewAudienceInput } from './audience-preview.input.ts'
@@ -37,7 +38,7 @@ builder.queryField('previewAudience', (t) =>
       'Counts the contacts of a condition, a segment or the whole project, and those that would receive mail.',
     type: AudiencePreviewRef,
     access: 'secretKey',
-    args: { input: t.arg(inputArgument('PreviewAudienceInput', previewAudienceInput)) },
+    args: { input: t.arg(inputArgument('PreviewAudienceInput', previewAudienceInput, [MessageTypeRef])) },
     resolve: (_root, { input }, ctx) => previewAudience(ctx, input),
   }),
 )

@@ -114,7 +114,7 @@ builder.mutationField('createSegment', (t) =>
     type: SegmentRef,
     access: 'secretKey',
     rest: create('/segments', TAG, { shortErrorFor: ['condition'], errors: ['CONFLICT'] }),
-    args: { input: t.arg(inputArgument('CreateSegmentInput', createSegmentInput)) },
+    args: { input: t.arg(inputArgument('CreateSegmentInput', createSegmentInput, [SegmentTypeRef])) },
     resolve: (_root, { input }, ctx) => createSegment(ctx, input),
   }),
 )

@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { MessageTypeRef } from '../../graphql/enums.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { previewTemplateInput } from './preview-template.input.ts'
 import { previewTemplate, type TemplatePreview } from './preview-template.ts'
@@ -28,7 +29,7 @@ builder.queryField('previewTemplate', (t) =>
     description: 'Renders a template, or a subject and a body, as sending would. Nothing is sent or stored.',
     type: TemplatePreviewRef,
     access: 'secretKey',
-    args: { input: t.arg(inputArgument('PreviewTemplateInput', previewTemplateInput)) },
+    args: { input: t.arg(inputArgument('PreviewTemplateInput', previewTemplateInput, [MessageTypeRef])) },
     resolve: (_root, { input }, ctx) => previewTemplate(ctx, input),
   }),
 )

@@ -21,13 +21,16 @@ builder.scalarType('Sender', {
   serialize: (value) => value,
 })
 
-defineEnum<AttachmentDisposition>('SendEmailInputAttachmentsInputDisposition', {
-  description: 'Place of a file in a message (RFC 2183).',
-  values: {
-    attachment: { description: 'A file to download.' },
-    inline: { description: 'An image that the HTML shows by its `contentId`.' },
+const SendEmailInputAttachmentsInputDispositionRef = defineEnum<AttachmentDisposition>(
+  'SendEmailInputAttachmentsInputDisposition',
+  {
+    description: 'Place of a file in a message (RFC 2183).',
+    values: {
+      attachment: { description: 'A file to download.' },
+      inline: { description: 'An image that the HTML shows by its `contentId`.' },
+    },
   },
-})
+)
 
 const SentContactRef = builder.objectRef<SentEmail['contact']>('SentContact').implement({
   description: 'The contact that a message goes to.',
@@ -74,7 +77,9 @@ builder.mutationField('sendEmail', (t) =>
     }),
     idempotent: true,
     args: {
-      input: t.arg(inputArgument('SendEmailInput', sendInput)),
+      input: t.arg(
+        inputArgument('SendEmailInput', sendInput, [SendEmailInputAttachmentsInputDispositionRef]),
+      ),
       ...idempotencyArguments,
     },
     resolve: (_root, { input }, ctx) => sendEmail(ctx, input),

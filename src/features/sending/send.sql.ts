@@ -222,19 +222,30 @@ const ANSWER_CTES = `
 /** Characters of HTML up to which a message is stored in no time. */
 const SHORT_HTML = 256 * 1024
 
-const statements = new Map<string, Statement<SendParams, SendRow>>()
+const nameOf = ({ single, contacts, once, files }: SendShape): string =>
+  `store-send-${contacts}${single ? '' : '-many'}${once ? '-once' : ''}${files ? '-files' : ''}`
+
+const SHAPES = ([true, false] as const).flatMap((single) =>
+  (['insert', 'merge', 'nothing'] as const).flatMap((contacts) =>
+    [true, false].flatMap((once) => [true, false].map((files) => ({ single, contacts, once, files }))),
+  ),
+)
+
+type Maker = typeof statement<SendParams, SendRow>
+
+const statementsOf = (make: Maker): ReadonlyMap<string, Statement<SendParams, SendRow>> =>
+  new Map(SHAPES.map((shape) => [nameOf(shape), make(nameOf(shape), sendText(shape))]))
+
+const USUAL = statementsOf(statement)
+const SHORT = statementsOf(shortStatement)
 
 /**
  * Contacts, their subscription events, emails, contents and files in one statement, so in one commit. What takes
  * a while to store (many recipients, files, a large body) does not share a connection with others.
  */
 export function storeSend(shape: SendShape, htmlLength: number): Statement<SendParams, SendRow> {
-  const { single, contacts } = shape
-  const name = `store-send-${contacts}${single ? '' : '-many'}${shape.once ? '-once' : ''}${shape.files ? '-files' : ''}`
-  const short = single && !shape.files && htmlLength <= SHORT_HTML
-  const key = `${name} ${short}`
-  const known =
-    statements.get(key) ?? (short ? shortStatement : statement)<SendParams, SendRow>(name, sendText(shape))
-  statements.set(key, known)
-  return known
+  const isShort = shape.single && !shape.files && htmlLength <= SHORT_HTML
+  const found = (isShort ? SHORT : USUAL).get(nameOf(shape))
+  if (!found) throw new Error(`There is no statement ${nameOf(shape)}`)
+  return found
 }

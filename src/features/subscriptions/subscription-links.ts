@@ -12,6 +12,7 @@ export type Link = LinkOwner & { ids: Buffer; signature: Buffer }
 const SIGNATURE_BYTES = 16
 const ID_BYTES = 16
 
+/** Every mail has links, and deriving the key costs as much as signing some of them: one per configuration is kept. */
 const keys = new WeakMap<Config, Buffer>()
 
 function keyOf(config: Config): Buffer {

@@ -89,7 +89,7 @@ builder.mutationField('createTemplate', (t) =>
     type: TemplateRef,
     access: 'secretKey',
     rest: create('/templates', 'Templates', { shortErrorFor: ['from'], errors: ['DOMAIN_NOT_VERIFIED'] }),
-    args: { input: t.arg(inputArgument('CreateTemplateInput', createTemplateInput)) },
+    args: { input: t.arg(inputArgument('CreateTemplateInput', createTemplateInput, [MessageTypeRef])) },
     resolve: (_root, { input }, ctx) => createTemplate(ctx, input),
   }),
 )
@@ -102,7 +102,7 @@ builder.mutationField('updateTemplate', (t) =>
     rest: patch('/templates/:id', 'Templates', { errors: ['TEMPLATE_NOT_FOUND', 'DOMAIN_NOT_VERIFIED'] }),
     args: {
       id: t.arg.id(requiredId('template')),
-      input: t.arg(inputArgument('UpdateTemplateInput', updateTemplateInput)),
+      input: t.arg(inputArgument('UpdateTemplateInput', updateTemplateInput, [MessageTypeRef])),
     },
     resolve: (_root, { id, input }, ctx) => updateTemplate(ctx, id, input),
   }),

@@ -13,6 +13,7 @@ declare module 'zod' {
 }
 
 type Enumeration<Value> = EnumRef<SchemaTypesOf<typeof builder>, Value>
+type Enums = readonly Enumeration<string>[]
 type SchemaTypesOf<B> = B extends PothosSchemaTypes.SchemaBuilder<infer Types> ? Types : never
 
 type FieldKind =
@@ -25,15 +26,17 @@ const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.sli
 /**
  * Makes a GraphQL input type from a zod schema, so that shape, rules and descriptions of an input are written
  * once; the REST facade checks bodies with the same schema, and the API description is made from it. What the
- * schema returns must itself be a valid input, because it travels through GraphQL once more.
+ * schema returns must itself be a valid input, because it travels through GraphQL once more. `enums` are the
+ * enumerations that it refers to.
  */
 export function inputFromZod<Schema extends z.ZodObject>(
   name: string,
   schema: Schema,
+  enums: Enums = [],
 ): InputRef<z.output<Schema>> {
   const fields: [string, FieldKind, z.core.$ZodType][] = Object.entries(schema.shape).map(([key, field]) => [
     key,
-    kindOf(field, `${name}${capitalized(key)}`),
+    kindOf(field, `${name}${capitalized(key)}`, enums),
     field,
   ])
   const ref = builder.inputType(name, {
@@ -54,8 +57,8 @@ export function inputFromZod<Schema extends z.ZodObject>(
 }
 
 /** The argument `input` of a root field, which is said to be what its type is. */
-export const inputArgument = <Schema extends z.ZodObject>(name: string, schema: Schema) =>
-  ({ type: inputFromZod(name, schema), required: true, ...describedBy(schema) }) as const
+export const inputArgument = <Schema extends z.ZodObject>(name: string, schema: Schema, enums: Enums = []) =>
+  ({ type: inputFromZod(name, schema, enums), required: true, ...describedBy(schema) }) as const
 
 const acceptsUndefined = (schema: z.core.$ZodType): boolean => z.safeParse(schema, undefined).success
 
@@ -64,17 +67,18 @@ const describedBy = (schema: z.core.$ZodType): { description?: string } => {
   return description ? { description } : {}
 }
 
-function kindOf(schema: z.core.$ZodType, name: string): FieldKind {
+function kindOf(schema: z.core.$ZodType, name: string, enums: Enums): FieldKind {
   const scalar = z.globalRegistry.get(schema)?.scalar
   if (scalar) return { type: scalar }
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
-    return kindOf(schema.unwrap(), name)
+    return kindOf(schema.unwrap(), name, enums)
   }
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) return kindOf(schema.unwrap(), name)
-  if (schema instanceof z.ZodPipe) return kindOf(schema.in, name)
-  if (schema instanceof z.ZodArray) return { list: kindOf(schema.element, name) }
-  if (schema instanceof z.ZodObject) return { type: inputFromZod(`${name}Input`, schema) }
-  if (schema instanceof z.ZodEnum) return { type: enumOf(schema, name) }
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return kindOf(schema.unwrap(), name, enums)
+  if (schema instanceof z.ZodPipe) return kindOf(schema.in, name, enums)
+  if (schema instanceof z.ZodArray) return { list: kindOf(schema.element, name, enums) }
+  if (schema instanceof z.ZodObject) return { type: inputFromZod(`${name}Input`, schema, enums) }
+  if (schema instanceof z.ZodEnum) return enumOf(schema, name, enums)
   if (schema instanceof z.ZodString) return { type: 'String' }
   if (schema instanceof z.ZodBoolean) return { type: 'Boolean' }
   if (schema instanceof z.ZodNumber) return { type: schema.isInt ? 'Int' : 'Float' }
@@ -83,20 +87,18 @@ function kindOf(schema: z.core.$ZodType, name: string): FieldKind {
   )
 }
 
-const enums = new Map<string, Enumeration<string>>()
-
-/** Makes an enumeration that outputs show and that inputs refer to by `meta({ id: name })`. */
+/** Makes an enumeration that outputs show and that inputs, which are given it, refer to by `meta({ id: name })`. */
 export function defineEnum<Value extends string>(
   name: string,
   options: { description: string; values: Record<Value, { description: string }> },
 ): Enumeration<Value> {
-  const ref = builder.enumType(name, options) as Enumeration<Value>
-  enums.set(name, ref)
-  return ref
+  return builder.enumType(name, options) as Enumeration<Value>
 }
 
-function enumOf(schema: z.ZodEnum, name: string): Enumeration<string> {
-  const known = enums.get(z.globalRegistry.get(schema)?.id ?? '')
-  if (!known) throw new Error(`${name}: give its enumeration meta({ id }), and define it before its use`)
-  return known
+function enumOf(schema: z.ZodEnum, name: string, enums: Enums): FieldKind {
+  const id = z.globalRegistry.get(schema)?.id
+  const type = enums.find((known) => known.name === id)
+  if (!type)
+    throw new Error(`${name}: give its enumeration meta({ id }), and the input the enumeration of that name`)
+  return { type }
 }
