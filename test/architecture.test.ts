@@ -12,6 +12,7 @@ type Role =
   | 'kernel'
   | 'lib'
   | 'rules'
+  | 'input'
   | 'generated'
   | 'db'
   | 'queue'
@@ -39,6 +40,7 @@ const KERNEL = ['admission', 'paging', 'observe']
 
 function roleOf(file: string): Role {
   if (file.endsWith('.rules.ts')) return 'rules'
+  if (file.endsWith('.input.ts')) return 'input'
   const [folder = '', ...rest] = file.split('/')
   if (file.startsWith('queue/define-')) return 'queue definition'
   if (folder === 'features') return featureRoleOf(file)
@@ -56,7 +58,8 @@ function featureRoleOf(file: string): Role {
 /** Whom each may import at run time, besides its own kind and lib. Types may be imported from anywhere. */
 const MAY_IMPORT: Record<Role, Role[]> = {
   lib: [],
-  rules: [],
+  rules: ['input'],
+  input: ['rules'],
   generated: [],
   db: ['generated'],
   kernel: ['db'],
@@ -76,13 +79,14 @@ const MAY_IMPORT: Record<Role, Role[]> = {
     'kernel',
     'db',
     'rules',
+    'input',
     'audience',
     'changes',
     'templating',
     'feature sql',
     'queue definition',
   ],
-  'feature graphql': ['graphql', 'feature service', 'rules'],
+  'feature graphql': ['graphql', 'feature service', 'rules', 'input'],
   'feature job': ['changes', 'queue definition', 'kernel', 'feature service', 'feature sql', 'rules'],
   'feature http': ['http', 'kernel', 'feature service', 'rules', 'pages'],
   lists: ['graphql', 'queue definition', 'feature graphql', 'feature job', 'feature http'],
@@ -99,7 +103,7 @@ const MAY_IMPORT: Record<Role, Role[]> = {
     'rest',
     'feature service',
   ],
-  bin: ['app', 'services.ts', 'kernel', 'lists', 'db', 'queue', 'feature service', 'rules'],
+  bin: ['app', 'services.ts', 'kernel', 'lists', 'db', 'queue', 'feature service', 'rules', 'input'],
 }
 
 /** Imports that break a rule, and why that is better than keeping it. */
@@ -125,14 +129,14 @@ const folderOf = (file: string) =>
 
 function breaksLayers({ from, to, typeOnly }: Import): boolean {
   const [source, target] = [roleOf(from), roleOf(to)]
-  const pure = source === 'lib' || source === 'rules'
+  const pure = ['lib', 'rules', 'input'].includes(source)
   if (typeOnly && !pure) return false
   return target !== source && target !== 'lib' && !MAY_IMPORT[source].includes(target)
 }
 
 /**
- * Of another feature only the service may be imported: not its statements, its rules or its doors. But a noun's
- * GraphQL file adds its fields to the types of others.
+ * Of another feature only the service may be imported, with the inputs that it takes: not its statements, its rules or its
+ * doors. But a noun's GraphQL file adds its fields to the types of others.
  */
 function reachesIntoFeature({ from, to }: Import): boolean {
   if (!to.startsWith('features/') || folderOf(from) === folderOf(to) || LISTS.includes(from)) return false
