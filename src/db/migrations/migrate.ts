@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
+import { DEFAULT_SCHEMA, schemaOf } from '../database-url.ts'
 import { MIGRATIONS_FOLDER } from '../project-files.ts'
 import {
   assertNobodyElses,
@@ -45,9 +46,11 @@ export async function migrate(
     if (pendingOf(migrations, await readHistory(client)).length === 0) return { applied: [] }
     await waitForLock(client, waitMs)
     const history = await readHistory(client)
+    await prepareSchema(client, schemaOf(databaseUrl))
     if (history.length === 0) await assertNobodyElses(client)
     const pending = pendingOf(migrations, history)
     await client.query(HISTORY_TABLE)
+    await client.query(FIND_EXTENSIONS)
     for (const migration of pending) await apply(client, migration)
     return { applied: pending.map(({ name }) => name) }
   })
@@ -108,6 +111,24 @@ async function waitForLock(client: pg.Client, waitMs: number): Promise<void> {
     await setTimeout(LOCK_POLL_MS)
   }
 }
+
+/** What migrations create would go with this schema if it were deleted, so what others use as well goes to the default one. */
+async function prepareSchema(client: pg.Client, schema: string): Promise<void> {
+  if (schema === DEFAULT_SCHEMA) return
+  await client.query(`create schema if not exists ${client.escapeIdentifier(schema)}`)
+  for (const extension of EXTENSIONS) {
+    await client.query(`create extension if not exists ${extension} with schema ${DEFAULT_SCHEMA}`)
+  }
+}
+
+/** Those that migrations use. */
+const EXTENSIONS = ['btree_gin', 'pg_trgm']
+
+/** Migrations name operator classes of extensions, wherever those are. */
+const FIND_EXTENSIONS = `
+  select set_config('search_path',
+    concat_ws(', ', current_setting('search_path'), string_agg(distinct quote_ident(nspname), ', ')), false)
+  from pg_extension join pg_namespace n on n.oid = extnamespace where nspname <> 'pg_catalog'`
 
 /** One transaction with its row of the history, but for what runs CONCURRENTLY, which refuses to be in one. */
 async function apply(client: pg.Client, { name, sql, checksum, expands }: Migration): Promise<void> {

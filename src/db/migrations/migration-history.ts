@@ -65,7 +65,7 @@ export async function assertNobodyElses(database: pg.Client): Promise<void> {
   const names = rows.map(({ name }) => name).join(', ')
   throw new MigrationError(
     `The database ${first.database} has tables of something else (${names}). Give Mailwright a database of its own: ` +
-      'create one, and name it in DATABASE_URL.',
+      'create one, and name it in DATABASE_URL, or add ?schema=mailwright there for a schema of its own.',
   )
 }
 
