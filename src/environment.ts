@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isSchemaName, schemaOf } from './db/database-url.ts'
 import { issueText } from './lib/issue-text.ts'
 import { isServerAddress } from './lib/net/dns-resolver.ts'
 import { isEhloName } from './lib/net/ehlo-name.ts'
@@ -42,11 +43,14 @@ const variables = z.object({
       protocol: /^postgres(ql)?$/,
       error: 'must be the address of a PostgreSQL database: postgres://user:password@host:5432/database',
     })
-    .refine((value) => (URL.parse(value)?.searchParams.get('schema') ?? 'public') === 'public', {
-      error: 'names a schema; leave ?schema= out and give Mailwright a database of its own',
+    .refine((value) => !URL.canParse(value) || isSchemaName(schemaOf(value)), {
+      error:
+        'its ?schema= must be lower-case letters, digits and _, at most 50, and not begin with a digit or pg_',
     })
     .optional()
-    .describe('PostgreSQL 15 to 18; without it an embedded server runs under DATA_DIR'),
+    .describe(
+      'PostgreSQL 15 to 18, and with ?schema= a schema other than public; without it an embedded server runs under DATA_DIR',
+    ),
   DATABASE_POOL_SIZE: number(10, 2).describe(
     'connections for requests per process, beside DATABASE_PIPELINES',
   ),

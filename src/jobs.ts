@@ -1,3 +1,4 @@
+import { countFieldsJob } from './features/contact-fields/count-fields.job.ts'
 import { deleteFieldsJob } from './features/contact-fields/delete-fields.job.ts'
 import { changeContactsJob } from './features/contact-jobs/change-contacts.job.ts'
 import { eraseTracesJob } from './features/contacts/erase-traces.job.ts'
@@ -22,6 +23,7 @@ export const PROJECT_WORKS: readonly ProjectWork[] = [
   changeContactsJob,
   eraseTracesJob,
   deleteFieldsJob,
+  countFieldsJob,
   followSegmentsJob,
   computeSegmentsJob,
 ]

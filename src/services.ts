@@ -6,6 +6,7 @@ import { RecordedNames } from './admission/recorded-names.ts'
 import type { Config } from './config.ts'
 import type { Services } from './ctx.ts'
 import { type Database, openDatabase } from './db/database.ts'
+import { withSearchPath } from './db/database-url.ts'
 import { startEmbeddedPostgres } from './db/embedded/embedded-postgres.ts'
 import { migrate } from './db/migrations/migrate.ts'
 import { isDatabaseUnavailable } from './db/sql.ts'
@@ -79,7 +80,7 @@ export async function startServices(
 export async function startDatabaseServer(
   config: Config,
 ): Promise<{ url: string; stop: () => Promise<void> }> {
-  if (config.databaseUrl !== null) return { url: config.databaseUrl, stop: async () => {} }
+  if (config.databaseUrl !== null) return { url: withSearchPath(config.databaseUrl), stop: async () => {} }
   return startEmbeddedPostgres({ dataDir: path.join(config.dataDir, 'postgres') })
 }
 
@@ -91,7 +92,7 @@ function createServices(config: Config, database: Database, log: Logger, clock: 
     log,
     isWorker ? QUEUE_CONNECTIONS : QUEUE_CONNECTIONS_OF_CALLERS,
   )
-  const boss = createQueue(queueConnections, log, isWorker)
+  const boss = createQueue(queueConnections, database.queueSchema, log, isWorker)
   return {
     config,
     database,

@@ -1,6 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import type pg from 'pg'
 import { PrismaClient } from '../generated/prisma/client.ts'
+import { queueSchemaOf, schemaOf, withOptions } from './database-url.ts'
 import { FairSlots } from './fair-slots.ts'
 import { PipelinedConnections } from './pipelined-connections.ts'
 import { Pool } from './pool.ts'
@@ -33,6 +34,8 @@ export type Connections = { pool: pg.Pool; prisma: PrismaClient; sql: Sql }
  */
 export type Database = Connections & {
   url: string
+  /** Where the queue has its tables; statements name it `pgboss`. */
+  queueSchema: string
   worker: Connections
   /** For taking, reading and settling mail, which no other background work can hold up. */
   delivery: Sql
@@ -68,10 +71,14 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     lockTimeoutMs: SHORT_LOCK_TIMEOUT_MS,
     onError,
   })
-  const prisma = prismaOn(pool)
-  const worker = workerConnections(openPool(options.workerPoolSize, WORKER_STATEMENT_TIMEOUT_MS))
+  const prisma = prismaOn(pool, schemaOf(url))
+  const worker = workerConnections(
+    openPool(options.workerPoolSize, WORKER_STATEMENT_TIMEOUT_MS),
+    schemaOf(url),
+  )
   return {
     url,
+    queueSchema: queueSchemaOf(url),
     pool,
     prisma,
     sql: requestSql(pool, pipelines, analyticPool),
@@ -95,9 +102,9 @@ function poolOf(
   options?: string,
 ): Pool {
   const pool = new Pool({
-    connectionString: url,
+    queueSchema: queueSchemaOf(url),
+    connectionString: options === undefined ? url : withOptions(url, options),
     max: size,
-    ...(options !== undefined && { options }),
     connectionTimeoutMillis: Math.min(CONNECT_TIMEOUT_MS, statementTimeoutMs),
     idleTimeoutMillis: 30_000,
     statement_timeout: statementTimeoutMs,
@@ -111,15 +118,16 @@ function poolOf(
   return pool
 }
 
-const prismaOn = (pool: Pool) => new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
+const prismaOn = (pool: Pool, schema: string) =>
+  new PrismaClient({ adapter: new PrismaPg(pool, { schema }), errorFormat: 'minimal' })
 
 /** Its Prisma client takes 12 MB, so it is made when it is needed first. */
-function workerConnections(pool: Pool): Connections & { close: () => Promise<void> } {
+function workerConnections(pool: Pool, schema: string): Connections & { close: () => Promise<void> } {
   let prisma: PrismaClient | null = null
   return {
     pool,
     get prisma() {
-      prisma ??= prismaOn(pool)
+      prisma ??= prismaOn(pool, schema)
       return prisma
     },
     sql: (query, params) => runOn(pool, query, valuesOf(query, params)),
@@ -154,8 +162,8 @@ async function runOn<Row extends object>(
   values: unknown[],
 ): Promise<Row[]> {
   try {
-    const { name, text } = query
-    return (await pool.query<Row>({ name, text, values })).rows
+    const { name } = query
+    return (await pool.query<Row>({ name, text: pool.textOf(query), values })).rows
   } catch (error) {
     if (hasNotRun(error)) return runUnprepared(pool, query, values)
     throw error
@@ -165,8 +173,8 @@ async function runOn<Row extends object>(
 /** Depends on nothing that a connection remembers. */
 async function runUnprepared<Row extends object>(
   pool: Pool,
-  { text }: Statement<never, Row>,
+  query: Statement<never, Row>,
   values: unknown[],
 ) {
-  return (await pool.query<Row>(text, values)).rows
+  return (await pool.query<Row>(pool.textOf(query), values)).rows
 }

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { DEFAULT_QUEUE_SCHEMA } from './database-url.ts'
 
 type Callback = Parameters<pg.Pool['connect']>[0]
 
@@ -7,6 +8,20 @@ type Callback = Parameters<pg.Pool['connect']>[0]
  * any error, so that a tenant whose requests break a unique constraint has every one of them wait for a new one.
  */
 export class Pool extends pg.Pool {
+  readonly #queueSchema: string
+
+  constructor({ queueSchema = DEFAULT_QUEUE_SCHEMA, ...config }: pg.PoolConfig & { queueSchema?: string }) {
+    super(config)
+    this.#queueSchema = queueSchema
+  }
+
+  /** The text of a statement, which may read the queue's tables as `pgboss.job`, for the schema where they are. */
+  textOf({ text }: { text: string }): string {
+    return this.#queueSchema === DEFAULT_QUEUE_SCHEMA
+      ? text
+      : text.replaceAll(/\bpgboss\./g, `${this.#queueSchema}.`)
+  }
+
   override connect(): Promise<pg.PoolClient>
   override connect(callback: Callback): void
   override connect(callback?: Callback): Promise<pg.PoolClient> | undefined {

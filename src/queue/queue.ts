@@ -19,9 +19,15 @@ const DEAD_LETTER_SECONDS = 90 * 24 * 3_600
  * The job queue, in the same database, on connections of its own. Only workers look after schedules and expired
  * jobs, and listen for new ones.
  */
-export function createQueue(connections: QueueConnections, log: Logger, worker: boolean): PgBoss {
+export function createQueue(
+  connections: QueueConnections,
+  schema: string,
+  log: Logger,
+  worker: boolean,
+): PgBoss {
   const boss = new PgBoss({
     db: connections,
+    schema,
     useListenNotify: worker,
     supervise: worker,
     schedule: worker,

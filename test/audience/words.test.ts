@@ -1,5 +1,4 @@
 import * as assert from 'uvu/assert'
-import { fieldCatalogue } from '../../src/audience/catalogue.rules.ts'
 import { compileTree } from '../../src/audience/compile.sql.ts'
 import { describeTree } from '../../src/audience/describe.rules.ts'
 import { dataField } from '../../src/audience/fields.rules.ts'
@@ -277,72 +276,5 @@ scenario('A condition of a workflow', nothingShared, (test) => {
     const audience = resolveTree(tree, new Map(), 'config')
     assert.throws(() => compileTree(audience, NOW), /cannot be asked of the database/)
     assert.equal(referencesOf(tree), { fields: [], keys: [], events: [], segments: [] })
-  })
-})
-
-/** A value that the operator takes on a field of the type. */
-const valueFor = (type: string): unknown =>
-  ({ number: 5, boolean: true, date: '2026-03-04', array: 'x', object: 'x' })[type] ?? 'x'
-
-scenario('The catalogue of fields', nothingShared, (test) => {
-  const catalogue = fieldCatalogue({
-    custom: [
-      { path: ['first.name'], type: 'string' },
-      { path: ['age'], type: 'number' },
-      { path: ['vip'], type: 'boolean' },
-      { path: ['born', 'on'], type: 'date' },
-      { path: ['tags'], type: 'array' },
-      { path: ['address'], type: 'object' },
-    ],
-    events: ['bought', 'email.open', 'email.received'],
-    segments: [{ id: ID, name: 'VIP' }],
-  })
-
-  test('names what a project has, after what every project has', () => {
-    assert.equal(
-      catalogue.fields.map(({ field, type, standard }) => [field, type, standard]),
-      [
-        ['email', 'string', true],
-        ['subscribed', 'boolean', true],
-        ['createdAt', 'date', true],
-        ['updatedAt', 'date', true],
-        ['email.sent', 'event', true],
-        ['email.delivered', 'event', true],
-        ['email.opened', 'event', true],
-        ['email.clicked', 'event', true],
-        ['email.bounced', 'event', true],
-        ['email.complained', 'event', true],
-        ['data.first\\.name', 'string', false],
-        ['data.age', 'number', false],
-        ['data.vip', 'boolean', false],
-        ['data.born.on', 'date', false],
-        ['data.tags', 'array', false],
-        ['data.address', 'object', false],
-        ['event.bought', 'event', false],
-        ['event.email.received', 'event', false],
-        [`segment.${ID}`, 'segment', false],
-      ],
-    )
-    assert.is(catalogue.fields.find(({ field }) => field === `segment.${ID}`)?.label, 'VIP')
-  })
-
-  test('offers only filters that are accepted, with the value and unit it says', () => {
-    for (const { field, type, operators } of catalogue.fields) {
-      for (const operator of operators) {
-        const form = catalogue.operators.find((known) => known.operator === operator)
-        assert.ok(form, operator)
-        const value = { none: undefined, duration: 5, field: valueFor(type) }[form.value]
-        const filter = { field, operator, value, unit: form.unit ? catalogue.units[0] : undefined }
-        assert.equal(
-          problemsOf(() => parsed(treeOf(filter))),
-          [],
-          JSON.stringify(filter),
-        )
-        if (form.value !== 'none') {
-          assert.is(problemsOf(() => parsed(treeOf({ ...filter, value: undefined }))).length, 1)
-        }
-      }
-    }
-    assert.is(catalogue.operators.length, 19)
   })
 })

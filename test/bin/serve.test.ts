@@ -58,8 +58,8 @@ scenario('A start that cannot succeed says what to do, on one line', start, (tes
       /^The configuration is not valid: PORT: must be a number; DATABASE_URL: must be the address of a PostgreSQL database: postgres:/,
     )
     assert.match(
-      await refusal({ ...env, DATABASE_URL: `${env.DATABASE_URL}?schema=mail` }),
-      /DATABASE_URL: names a schema/,
+      await refusal({ ...env, DATABASE_URL: `${env.DATABASE_URL}?schema=My-Mail` }),
+      /DATABASE_URL: its \?schema= must be lower-case letters/,
     )
     assert.match(
       await refusal({ ...env, HOST: '192.0.2.1' }),

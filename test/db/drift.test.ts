@@ -16,6 +16,7 @@ const HAND_WRITTEN = [
   'function abort_statement',
   'index campaigns_next',
   'index contact_field_deletions_running',
+  'index contact_fields_counted',
   'index contact_jobs_unfinished',
   'index contacts_data',
   'index contacts_email_part',

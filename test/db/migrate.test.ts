@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +17,11 @@ const TABLE = 'create table one (id int primary key);\ninsert into one values (1
 const FUNCTION = `-- Semicolons; not only at the end.
 create function two() returns int language plpgsql as $$ begin perform 1; return 2; end $$;
 insert into one values (2);`
+/** The table of Prisma's schema engine 7, as versions before have left it. */
+const PRISMA_HISTORY = `create table _prisma_migrations (
+  id varchar(36) primary key not null, checksum varchar(64) not null, finished_at timestamptz,
+  migration_name varchar(255) not null, logs text, rolled_back_at timestamptz,
+  started_at timestamptz not null default now(), applied_steps_count integer not null default 0)`
 const CONCURRENT_INDEX = 'create index concurrently one_id on one (id);'
 
 /** A database and a folder of migrations for each test. */
@@ -61,7 +67,7 @@ async function one(pool: pg.Pool, query: string): Promise<unknown> {
   return rows[0]?.[0]
 }
 
-/** Advisory locks of this database, of Prisma's engine and ours. */
+/** Advisory locks of this database. */
 const ADVISORY_LOCKS = `select count(*)::int from pg_locks join pg_database on pg_database.oid = database
   where locktype = 'advisory' and datname = current_database()`
 
@@ -84,7 +90,7 @@ scenario('Migrating', workshop, (test) => {
 
   test('a second run applies nothing, and a third only what is new', async ({ stage }) => {
     const { url, pool, folder, write } = await stage({ [FIRST]: TABLE })
-    assert.equal(await pendingMigrations(url, folder), [FIRST])
+    assert.equal(await pendingMigrations(pool, folder), [FIRST])
     assert.equal(await migrate(url, { folder }), { applied: [FIRST] })
     assert.equal(await migrate(url, { folder }), { applied: [] })
     await write(SECOND, FUNCTION)
@@ -116,8 +122,34 @@ scenario('Migrating', workshop, (test) => {
     await remove(SECOND)
     const error = await rejection(migrate(url, { folder }))
     assert.is(error.migration, SECOND)
-    assert.match(error.message, 'a newer version has migrated it')
+    assert.match(error.message, 'which this version cannot work with: start the newer version')
     assert.equal(await pendingMigrations(pool, folder), [])
+  })
+
+  test('a database that newer versions have only expanded goes on with this one', async ({ stage }) => {
+    const { url, folder, write, remove } = await stage({ [FIRST]: TABLE, [THIRD]: `-- expand\n${FUNCTION}` })
+    await migrate(url, { folder })
+    await remove(THIRD)
+    assert.equal(await migrate(url, { folder }), { applied: [] })
+    await write(SECOND, 'alter table one add column name text;')
+    assert.equal(await migrate(url, { folder }), { applied: [SECOND] })
+  })
+
+  test('a database that was migrated with the tools of Prisma is gone on with', async ({ stage }) => {
+    const { url, pool, folder } = await stage({
+      [FIRST]: TABLE,
+      [SECOND]: FUNCTION,
+      [THIRD]: CONCURRENT_INDEX,
+    })
+    await pool.query(`${TABLE} ${PRISMA_HISTORY}`)
+    await pool.query(
+      `insert into _prisma_migrations (id, checksum, migration_name, finished_at, rolled_back_at, logs)
+       values ('1', $1, $2, now(), null, null), ('2', 'x', $3, null, now(), 'broken'), ('3', 'x', $3, null, null, 'broken')`,
+      [createHash('sha256').update(TABLE).digest('hex'), FIRST, SECOND],
+    )
+    assert.equal(await pendingMigrations(pool, folder), [SECOND, THIRD])
+    assert.equal(await migrate(url, { folder }), { applied: [SECOND, THIRD] })
+    assert.equal(await migrate(url, { folder }), { applied: [] })
   })
 })
 
@@ -135,30 +167,13 @@ scenario('A migration that fails', workshop, (test) => {
     assert.is(await one(pool, ADVISORY_LOCKS), 0)
   })
 
-  test('makes the next run say what to do, until it is retried', async ({ stage }) => {
+  test('is tried again by the next run', async ({ stage }) => {
     const { url, pool, folder, write } = await stage({ [FIRST]: TABLE, [SECOND]: BROKEN })
     await rejection(migrate(url, { folder }))
-    const next = await rejection(migrate(url, { folder }))
-    assert.is(next.migration, SECOND)
-    assert.match(next.message, /failed: .*nowhere.*--retry-failed/)
-
-    await rejection(migrate(url, { folder, retryFailed: true }))
+    assert.is((await rejection(migrate(url, { folder }))).migration, SECOND)
     await write(SECOND, FUNCTION)
-    assert.equal(await migrate(url, { folder, retryFailed: true }), { applied: [SECOND] })
-    assert.equal(await migrate(url, { folder }), { applied: [] })
+    assert.equal(await migrate(url, { folder }), { applied: [SECOND] })
     assert.is(await one(pool, 'select two()'), 2)
-  })
-
-  test('because its process was ended is said to be interrupted', async ({ stage }) => {
-    const { url, pool, folder, write } = await stage({ [FIRST]: TABLE })
-    await migrate(url, { folder })
-    await write(SECOND, FUNCTION)
-    await pool.query(`insert into _prisma_migrations (id, checksum, migration_name) values ('x', 'x', $1)`, [
-      SECOND,
-    ])
-    const error = await rejection(migrate(url, { folder }))
-    assert.match(error.message, new RegExp(`${SECOND}, started at .* was interrupted.*--retry-failed`))
-    assert.equal(await migrate(url, { folder, retryFailed: true }), { applied: [SECOND] })
   })
 })
 
@@ -195,7 +210,7 @@ scenario('A migration that has to wait', workshop, (test) => {
     let slow: Promise<PromiseSettledResult<{ applied: string[] }>[]> | undefined
     await whileTableIsLocked(pool, async () => {
       slow = Promise.allSettled([migrate(url, { folder })])
-      while ((await one(pool, `${ADVISORY_LOCKS} and granted`)) !== 2) await setTimeout(5)
+      while ((await one(pool, `${ADVISORY_LOCKS} and granted`)) !== 1) await setTimeout(5)
       const error = await rejection(migrate(url, { folder, waitMs: 0 }))
       assert.match(error.message, 'Another process has been migrating this database')
     })

@@ -12,14 +12,13 @@ export function addMigrateCommand(program: Command): void {
       .description(
         'Bring the database up to this version and print the migrations that were applied. The service does ' +
           'so by itself when it starts.',
-      )
-      .option('--retry-failed', 'apply migrations again that failed before, once their cause is corrected'),
-  ).action(({ retryFailed = false, ...output }: Output & { retryFailed?: boolean }) =>
+      ),
+  ).action((output: Output) =>
     answer(output, () =>
       whileRunning(
         () => startDatabaseServer(loadConfig()),
         async ({ url }) => {
-          const { applied } = await migrate(url, { retryFailed })
+          const { applied } = await migrate(url)
           const text =
             applied.length > 0 ? `Applied:\n  ${applied.join('\n  ')}` : 'The database is up to date.'
           return { json: { applied }, text }

@@ -1,34 +1,36 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
+import { DEFAULT_SCHEMA, schemaOf } from '../database-url.ts'
 import { MIGRATIONS_FOLDER } from '../project-files.ts'
 import {
   assertNobodyElses,
+  HISTORY_TABLE,
+  type Migration,
   MigrationError,
   migrationNames,
   pendingOf,
-  type RecordedMigration,
   readHistory,
   readMigrations,
-  withoutTrace,
 } from './migration-history.ts'
-import type { Limits } from './migration-runner.ts'
 
 export { MigrationError } from './migration-history.ts'
 
-export type MigrateOptions = Partial<Limits> & {
+export type MigrateOptions = {
   /** Folder with one folder per migration; by default prisma/migrations of this project. */
   folder?: string
   /** How long to wait for another process that is migrating the same database, in ms. */
   waitMs?: number
-  /** Apply migrations again that failed before, once their cause is corrected. */
-  retryFailed?: boolean
+  /** How long a statement waits for a table's lock, in ms: all traffic of the table queues up behind it. */
+  lockTimeoutMs?: number
+  /** How long one statement may run, in ms. */
+  statementTimeoutMs?: number
 }
 
-// Any number, as long as it is ours: Prisma's own lock is 72707369, which its engine takes on its connection.
+// Any number, as long as it is ours.
 const ADVISORY_LOCK = 1836544617
 const LOCK_POLL_MS = 100
 const CONNECT_TIMEOUT_MS = 10_000
-const QUERY_TIMEOUT_MS = 30_000
 
 /**
  * Brings the database up to the migrations of this version; several processes may do so at once. Needs a
@@ -38,28 +40,18 @@ export async function migrate(
   databaseUrl: string,
   options: MigrateOptions = {},
 ): Promise<{ applied: string[] }> {
-  const migrations = await readMigrations(options.folder ?? MIGRATIONS_FOLDER)
-  return withConnection(databaseUrl, async (client) => {
+  const { folder = MIGRATIONS_FOLDER, waitMs = 600_000 } = options
+  const migrations = await readMigrations(folder)
+  return withConnection(databaseUrl, options, async (client) => {
     if (pendingOf(migrations, await readHistory(client)).length === 0) return { applied: [] }
-
-    await waitForLock(client, options.waitMs ?? 600_000)
+    await waitForLock(client, waitMs)
     const history = await readHistory(client)
-    const pending = pendingOf(migrations, history)
-    if (pending.length === 0) return { applied: [] }
-    const failed = history.filter(({ finishedAt }) => finishedAt === null)
-    if (!options.retryFailed) assertNoneFailed(failed)
+    await prepareSchema(client, schemaOf(databaseUrl))
     if (history.length === 0) await assertNobodyElses(client)
-
-    const { runMigrations } = await import('./migration-runner.ts')
-    await runMigrations(databaseUrl, {
-      migrations,
-      pending,
-      retry: failed.map(({ name }) => name),
-      limits: {
-        lockTimeoutMs: options.lockTimeoutMs ?? 10_000,
-        statementTimeoutMs: options.statementTimeoutMs ?? 1_800_000,
-      },
-    })
+    const pending = pendingOf(migrations, history)
+    await client.query(HISTORY_TABLE)
+    await client.query(FIND_EXTENSIONS)
+    for (const migration of pending) await apply(client, migration)
     return { applied: pending.map(({ name }) => name) }
   })
 }
@@ -68,28 +60,25 @@ export async function migrate(
  * Names of this version's migrations that the database does not have yet. A database of a newer version has
  * none, so that processes of the old one stay ready while the new one is rolled out.
  */
-export async function pendingMigrations(
-  database: pg.Pool | string,
-  folder = MIGRATIONS_FOLDER,
-): Promise<string[]> {
-  if (typeof database === 'string') {
-    return withConnection(database, (client) => findPending(client, folder))
-  }
-  return findPending(database, folder)
-}
-
-async function findPending(database: pg.Pool | pg.Client, folder: string): Promise<string[]> {
+export async function pendingMigrations(database: pg.Pool, folder = MIGRATIONS_FOLDER): Promise<string[]> {
   const [names, history] = await Promise.all([migrationNames(folder), readHistory(database)])
-  const applied = new Set(history.filter(({ finishedAt }) => finishedAt !== null).map(({ name }) => name))
+  const applied = new Set(history.map(({ name }) => name))
   return names.filter((name) => !applied.has(name))
 }
 
 /** Ending the connection also releases the lock it holds. */
-async function withConnection<T>(databaseUrl: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+async function withConnection<T>(
+  databaseUrl: string,
+  { lockTimeoutMs = 10_000, statementTimeoutMs = 1_800_000 }: MigrateOptions,
+  use: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({
     connectionString: databaseUrl,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
+    lock_timeout: lockTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    // The client's own clock, for a server that no longer answers at all.
+    query_timeout: statementTimeoutMs + CONNECT_TIMEOUT_MS,
     keepAlive: true,
   })
   // A connection that breaks while it only holds the lock must not end the process: its next query fails.
@@ -123,14 +112,48 @@ async function waitForLock(client: pg.Client, waitMs: number): Promise<void> {
   }
 }
 
-function assertNoneFailed(failed: RecordedMigration[]): void {
-  const [first] = failed
-  if (!first) return
-  const reason = first.logs ? `failed: ${withoutTrace(first.logs)}` : 'was interrupted'
-  throw new MigrationError(
-    `The migration ${first.name}, started at ${first.startedAt.toISOString()}, ${reason}. ` +
-      'Nothing is migrated until that is settled: correct the cause, then migrate again and retry failed ' +
-      'migrations (npm run -s cli -- migrate --retry-failed).',
-    { migration: first.name },
+/** What migrations create would go with this schema if it were deleted, so what others use as well goes to the default one. */
+async function prepareSchema(client: pg.Client, schema: string): Promise<void> {
+  if (schema === DEFAULT_SCHEMA) return
+  await client.query(`create schema if not exists ${client.escapeIdentifier(schema)}`)
+  for (const extension of EXTENSIONS) {
+    await client.query(`create extension if not exists ${extension} with schema ${DEFAULT_SCHEMA}`)
+  }
+}
+
+/** Those that migrations use. */
+const EXTENSIONS = ['btree_gin', 'pg_trgm']
+
+/** Migrations name operator classes of extensions, wherever those are. */
+const FIND_EXTENSIONS = `
+  select set_config('search_path',
+    concat_ws(', ', current_setting('search_path'), string_agg(distinct quote_ident(nspname), ', ')), false)
+  from pg_extension join pg_namespace n on n.oid = extnamespace where nspname <> 'pg_catalog'`
+
+/** One transaction with its row of the history, but for what runs CONCURRENTLY, which refuses to be in one. */
+async function apply(client: pg.Client, { name, sql, checksum, expands }: Migration): Promise<void> {
+  const isTransaction = !/^[^-\n]*\bconcurrently\b/im.test(sql)
+  try {
+    if (isTransaction) await client.query('begin')
+    await client.query(sql)
+    await client.query(
+      `insert into _prisma_migrations (id, migration_name, checksum, expands, applied_steps_count, finished_at)
+       values ($1, $2, $3, $4, 1, now())`,
+      [randomUUID(), name, checksum, expands],
+    )
+    if (isTransaction) await client.query('commit')
+  } catch (error) {
+    throw failedMigration(name, sql, error)
+  }
+}
+
+function failedMigration(name: string, sql: string, cause: unknown): MigrationError {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const position = cause instanceof pg.DatabaseError ? cause.position : undefined
+  const line = position ? ` at line ${sql.slice(0, Number(position)).split('\n').length}` : ''
+  return new MigrationError(
+    `The migration ${name} failed${line}: ${message}. It is a transaction, so nothing of it is there (but what runs ` +
+      'CONCURRENTLY); those before it are applied. Correct the cause and start again.',
+    { migration: name, cause },
   )
 }

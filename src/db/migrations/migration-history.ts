@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { OperatorError } from '../../lib/operator-error.ts'
 
-/** A migration of the folder; `checksum` is the SHA-256 of its SQL in hex, as Prisma records it. */
-export type Migration = { name: string; sql: string; checksum: string }
-
-/** A row of `_prisma_migrations` that counts; without `finishedAt` the migration failed or was interrupted. */
-export type RecordedMigration = {
+export type Migration = {
   name: string
+  sql: string
+  /** SHA-256 of the SQL in hex. */
   checksum: string
-  startedAt: Date
-  finishedAt: Date | null
-  logs: string | null
+  /** Its first line is `-- expand`: versions of the service that do not know it work on the database as before. */
+  expands: boolean
 }
+
+/** An applied migration. */
+export type RecordedMigration = Pick<Migration, 'name' | 'checksum' | 'expands'>
 
 /** Why the database could not be migrated, for the operator; `migration` is the name it is about, if any. */
 export class MigrationError extends OperatorError {
@@ -42,7 +42,8 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   return Promise.all(
     names.map(async (name) => {
       const sql = await readFile(join(folder, name, 'migration.sql'), 'utf8')
-      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') }
+      const checksum = createHash('sha256').update(sql).digest('hex')
+      return { name, sql, checksum, expands: /^-- expand\b/.test(sql) }
     }),
   )
 }
@@ -64,19 +65,33 @@ export async function assertNobodyElses(database: pg.Client): Promise<void> {
   const names = rows.map(({ name }) => name).join(', ')
   throw new MigrationError(
     `The database ${first.database} has tables of something else (${names}). Give Mailwright a database of its own: ` +
-      'create one, and name it in DATABASE_URL.',
+      'create one, and name it in DATABASE_URL, or add ?schema=mailwright there for a schema of its own.',
   )
 }
 
+/** The table as Prisma makes and reads it, so that its tools can be used, and a column of ours. */
+export const HISTORY_TABLE = `
+  create table if not exists _prisma_migrations (
+    id varchar(36) primary key,
+    checksum varchar(64) not null,
+    finished_at timestamptz,
+    migration_name varchar(255) not null,
+    logs text,
+    rolled_back_at timestamptz,
+    started_at timestamptz not null default now(),
+    applied_steps_count integer not null default 0
+  );
+  alter table _prisma_migrations add column if not exists expands boolean not null default false;`
+
 const UNDEFINED_TABLE = '42P01'
 
-/** What the database has recorded, without the attempts that were marked as rolled back. */
+/** The migrations that were applied. Rows of those that failed are left out: nothing of them is there. */
 export async function readHistory(database: pg.Pool | pg.Client): Promise<RecordedMigration[]> {
   try {
     const { rows } = await database.query<RecordedMigration>(
-      `select migration_name as name, checksum, started_at as "startedAt", finished_at as "finishedAt", logs
-         from _prisma_migrations
-        where rolled_back_at is null
+      `select migration_name as name, checksum, coalesce(to_jsonb(m) -> 'expands' = 'true', false) as expands
+         from _prisma_migrations m
+        where finished_at is not null and rolled_back_at is null
         order by started_at`,
     )
     return rows
@@ -88,44 +103,34 @@ export async function readHistory(database: pg.Pool | pg.Client): Promise<Record
 
 /**
  * The migrations that are still to be applied, given a history that fits them. Throws `MigrationError` when the
- * database is newer than this code, or when a migration was changed after it was applied.
+ * database is too new for this code, or when a migration was changed after it was applied.
  */
 export function pendingOf(migrations: Migration[], history: RecordedMigration[]): Migration[] {
   const known = new Map(migrations.map((migration) => [migration.name, migration]))
-  const applied = new Set<string>()
-  for (const { name, checksum, finishedAt } of history) {
+  const isOurs = history.some(({ name }) => known.has(name))
+  for (const { name, checksum, expands } of history) {
     const migration = known.get(name)
-    if (!migration && !history.some((one) => known.has(one.name))) {
+    if (!isOurs) {
       throw new MigrationError(
         `The database has migrations of another program, such as ${name}. Give Mailwright a database of its own.`,
         { migration: name },
       )
     }
-    if (!migration) {
+    if (!migration && !expands) {
       throw new MigrationError(
-        `The database has the migration ${name}, which this version of the code does not know: ` +
-          'a newer version has migrated it. Start that version or a later one.',
+        `A newer version has brought the migration ${name} to the database, which this version cannot work with: ` +
+          'start the newer version, or restore a backup from before.',
         { migration: name },
       )
     }
-    if (finishedAt === null) continue
-    if (migration.checksum !== checksum) {
+    if (migration && migration.checksum !== checksum) {
       throw new MigrationError(
         `The migration ${name} was changed after it was applied to this database. ` +
           'Restore its migration.sql and put the change into a new migration.',
         { migration: name },
       )
     }
-    applied.add(name)
   }
+  const applied = new Set(history.map(({ name }) => name))
   return migrations.filter(({ name }) => !applied.has(name))
-}
-
-/** The engine's messages without the trace of its own functions (lines such as `   0: sql_schema_connector::…`). */
-export function withoutTrace(message: string): string {
-  return message
-    .replace(/\n\s+0: [\s\S]*$/, '')
-    .replace(/^external connector error\n/, '')
-    .replace(/^Error querying the database: (ERROR: )?/, '')
-    .trim()
 }

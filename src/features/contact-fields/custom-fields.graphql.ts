@@ -37,7 +37,8 @@ const ContactFieldRef = builder.objectRef<ContactField>('ContactField').implemen
     }),
     coverage: t.exposeFloat('coverage', {
       description:
-        'Percentage of contacts that have the field, 0 to 100; of more than 5,000 contacts from a random sample.',
+        'Percentage of contacts that have the field, 0 to 100. Exact and of this moment up to 5,000 contacts; of more ' +
+        'from a random sample, counted every hour.',
     }),
     standard: t.exposeBoolean('standard', {
       description: 'Whether every contact has the field by itself; false for custom fields.',

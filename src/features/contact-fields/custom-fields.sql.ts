@@ -34,8 +34,8 @@ type StatisticsParams = {
   /** Contacts to look at. */
   sample: number
   dateGrammar: string
-  /** Of fields: the most frequent ones. */
-  limit: number
+  /** Of fields: the most frequent ones; null for all. */
+  limit: number | null
 }
 
 const statisticsText = (source: string) => `
@@ -56,15 +56,6 @@ const statisticsText = (source: string) => `
 export const statisticsOfAll = analyticStatement<StatisticsParams, FieldStatistics>(statisticsText(ALL))
 export const statisticsOfSample = analyticStatement<StatisticsParams, FieldStatistics>(
   statisticsText(SAMPLED),
-)
-
-/** Names on record for the project. */
-export const recordedFieldNames = statement<
-  { projectId: string; limit: number },
-  { name: string; type: string }
->(
-  'recorded-field-names',
-  'select name, type from contact_fields where project_id = :projectId::uuid order by name limit :limit::int',
 )
 
 export type FieldValue = { value: string | number | boolean }

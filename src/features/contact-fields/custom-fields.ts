@@ -1,24 +1,20 @@
-import { DATE_GRAMMAR } from '../../audience/dates.rules.ts'
 import { dataField } from '../../audience/fields.rules.ts'
 import { isUsed, type Usage, usageOf } from '../../changes/interests.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
 import { escapeLike } from '../../lib/like.ts'
 import { pageLimit } from '../../paging/cursor-page.ts'
-import { type FieldType, fieldType } from '../contacts/contact-data.rules.ts'
+import type { FieldType } from '../contacts/contact-data.rules.ts'
 import { countContacts, countFew, EXACT } from '../contacts/contact-list.ts'
-import { coverageOf, keyOf, typeFrom } from './custom-fields.rules.ts'
+import { keyOf } from './custom-fields.rules.ts'
 import {
   carriersOfSample,
-  type FieldStatistics,
   type FieldValue,
-  recordedFieldNames,
   SAMPLE,
-  statisticsOfAll,
-  statisticsOfSample,
   valuesOfAll,
   valuesOfSample,
 } from './custom-fields.sql.ts'
+import { isSampled, readCoverage } from './field-coverage.ts'
 
 /** Fields of one answer; a list for people to choose from is not longer. */
 const MAX_FIELDS = 1_000
@@ -42,43 +38,15 @@ const STANDARD: ContactField[] = (
 
 /**
  * Standard fields, then the custom ones with the type of most of their values and the percentage of contacts
- * that have them. Up to 5,000 contacts all of them are counted, of more a random sample of as many; fields that
- * hardly any contact has come from the record of names then, with the coverage 0.
+ * that have them, the most frequent first.
  */
 export async function listFields(ctx: Ctx): Promise<ContactField[]> {
-  const projectId = projectIdOf(ctx)
-  const sampled = await isSampled(ctx)
-  const statistics = await ctx.sql(sampled ? statisticsOfSample : statisticsOfAll, {
-    projectId,
-    sample: SAMPLE,
-    dateGrammar: DATE_GRAMMAR,
-    limit: MAX_FIELDS,
-  })
-  const found = statistics.map((field) => ({
-    field: dataField([field.name]),
-    type: typeFrom(field),
-    coverage: coverageOf(field.contacts, field.looked),
-    standard: false,
-  }))
-  return [...STANDARD, ...found, ...(sampled ? await rareFields(ctx, statistics) : [])]
+  const custom = await readCoverage(ctx, MAX_FIELDS)
+  return [
+    ...STANDARD,
+    ...custom.map(({ name, ...known }) => ({ ...known, field: dataField([name]), standard: false })),
+  ]
 }
-
-async function rareFields(ctx: Ctx, found: FieldStatistics[]): Promise<ContactField[]> {
-  const names = new Set(found.map(({ name }) => name))
-  const recorded = await ctx.sql(recordedFieldNames, { projectId: projectIdOf(ctx), limit: MAX_FIELDS })
-  return recorded
-    .filter(({ name }) => !names.has(name))
-    .slice(0, MAX_FIELDS - found.length)
-    .map(({ name, type }) => ({
-      field: dataField([name]),
-      type: fieldType(type),
-      coverage: 0,
-      standard: false,
-    }))
-}
-
-/** Whether there are too many contacts to look at all of them. */
-const isSampled = async (ctx: Ctx): Promise<boolean> => (await countContacts(ctx)) > SAMPLE
 
 /** A custom field of the same name is `data.<name>`. */
 export const isStandard = (field: string): boolean => STANDARD.some((one) => one.field === field)

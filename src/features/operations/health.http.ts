@@ -51,11 +51,12 @@ type Checks = { database: Check; migrations: Check; queue: Check; mail: Check | 
 
 const FAILED: Checks = { database: 'failed', migrations: 'failed', queue: 'failed', mail: 'failed' }
 
-async function readiness({ database: { health }, log }: HttpParts['services']): Promise<Checks> {
+async function readiness({ database: { health, queueSchema }, log }: HttpParts['services']): Promise<Checks> {
   try {
     const pending = await pendingMigrations(health)
     const { rows } = await health.query<{ installed: boolean }>(
-      `select to_regclass('pgboss.version') is not null as installed`,
+      'select to_regclass($1) is not null as installed',
+      [`${queueSchema}.version`],
     )
     const queue = rows[0]?.installed
     const isTroubled = pending.length === 0 && (await hasTroubles(health))

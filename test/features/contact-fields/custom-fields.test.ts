@@ -1,8 +1,17 @@
 import * as assert from 'uvu/assert'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Answer, type Body, type Project, type Service, startService } from '../../support/service.ts'
+import {
+  type Answer,
+  type Body,
+  type Project,
+  type Service,
+  startService,
+  until,
+} from '../../support/service.ts'
 import { callContacts, graphqlValue, newContact } from '../contacts/contact-support.ts'
+
+const HOUR_MS = 3_600_000
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -232,7 +241,7 @@ scenario(
   'Fields of many contacts',
   () => startService(),
   (test) => {
-    test('are counted in a sample; what it misses is known by name', async (service) => {
+    test('are counted in a sample every hour; what it misses is known by name', async (service) => {
       const { sql } = service
       const project = await service.newProject()
       await newContact(service, { data: { rare: '2026-03-04', plan: 'first' } }, project)
@@ -250,6 +259,11 @@ scenario(
        from generate_series(1, 12000) n`,
         [project.id],
       )
+      await sql(
+        `insert into contact_fields (project_id, name, type, created_at)
+         select $1, unnest(array['all', 'half', 'tenth']), 'string', now()`,
+        [project.id],
+      )
       const fields = await customFields(service, project)
       const byName = new Map(fields.map((one) => [one.field, one]))
       const near = (name: string, expected: number) => {
@@ -259,6 +273,14 @@ scenario(
       near('data.all', 100)
       near('data.half', 50)
       near('data.tenth', 10)
+      assert.is(byName.get('data.all')?.type, 'number')
+      await sql(`update contacts set data = data || '{"tenth": true}' where project_id = $1`, [project.id])
+      assert.equal(await customFields(service, project), fields, 'nothing is counted at a call')
+      service.clock.advance(HOUR_MS + 1)
+      await until('it is counted again', async () => {
+        const [most] = (await customFields(service, project)).filter(({ field }) => field === 'data.tenth')
+        return most?.coverage === 100 && most.type === 'boolean'
+      })
       const rare = byName.get('data.rare')
       assert.is(rare?.type, 'date')
       assert.ok((rare?.coverage ?? -1) <= 0.1)
