@@ -40,7 +40,8 @@ const MEANING: Record<ErrorCode, string> = {
 
 /** Every code that the operation can answer with: what its kind implies, and what its route names. */
 export function errorCodesOf(operation: RestOperation): ErrorCode[] {
-  const { endpoint, route, inputSchema, path } = operation
+  const { endpoint, route, path } = operation
+  const { inputSchema } = endpoint
   const guarded = endpoint.access !== 'anyone'
   const query = queryArgumentsOf(operation)
   const texts = query.filter(({ type }) => ['String', 'ID'].includes(getNamedType(type).name))

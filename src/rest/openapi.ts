@@ -146,7 +146,7 @@ function parametersOf(operation: RestOperation): (Parameter | Reference)[] {
 
 function bodyOf(operation: RestOperation): Operation['requestBody'] {
   const name = inputNameOf(operation)
-  const { inputSchema } = operation
+  const { inputSchema } = operation.endpoint
   if (!inputSchema || !name) return undefined
   const [example] = z.globalRegistry.get(inputSchema)?.examples ?? []
   const schema = referenceTo('schemas', name)

@@ -1,4 +1,11 @@
-import { type GraphQLNamedType, getNamedType, isEnumType, isNonNullType } from 'graphql'
+import {
+  coerceInputValue,
+  type GraphQLInputType,
+  type GraphQLNamedType,
+  getNamedType,
+  isEnumType,
+  isNonNullType,
+} from 'graphql'
 import { badRequest } from '../errors.ts'
 import type { RestOperation } from './operations.ts'
 
@@ -14,20 +21,30 @@ export const parameterNames = (operation: RestOperation, params: Record<string, 
     .map(({ name }) => name)
     .filter((name) => name !== 'input' && !(name in params) && isRestArgument(operation, name))
 
-/** Query-string parameters are the arguments of the field; the ones it does not have are ignored. */
-export function queryArguments(
+/**
+ * The arguments of a field, without its input, from path and query string as GraphQL would give them. Parameters that the
+ * field does not have are ignored. Throws BAD_REQUEST for one that is missing or of another type.
+ */
+export function argumentsOf(
   operation: RestOperation,
   query: URLSearchParams,
   params: Record<string, string>,
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {}
-  for (const arg of operation.field.args) {
-    const text = query.get(arg.name)
-    if (text === null || arg.name in params || !isRestArgument(operation, arg.name)) continue
-    values[arg.name] = fromText(arg.name, getNamedType(arg.type), text)
+  for (const { name, type, defaultValue } of operation.field.args) {
+    if (name === 'input') continue
+    const text = params[name] ?? (isRestArgument(operation, name) ? query.get(name) : null)
+    if (text !== null) values[name] = fromParameter(name, type, text)
+    else if (defaultValue !== undefined) values[name] = defaultValue
+    else if (isNonNullType(type)) throw badRequest(`The parameter ${name} is required.`)
   }
   return values
 }
+
+const fromParameter = (name: string, type: GraphQLInputType, text: string): unknown =>
+  coerceInputValue(fromText(name, getNamedType(type), text), type, (_path, _value, error) => {
+    throw badRequest(`The parameter ${name} is not valid: ${error.message}`)
+  })
 
 /** GraphQL's Int has 32 bits. */
 const MAX_INT = 2 ** 31 - 1
@@ -48,13 +65,4 @@ function fromText(name: string, type: GraphQLNamedType, text: string): string | 
     throw badRequest(`The parameter ${name} must be an integer.`)
   }
   return number
-}
-
-/** Throws BAD_REQUEST for an argument that is missing. */
-export function assertArguments(operation: RestOperation, values: Record<string, unknown>): void {
-  for (const arg of operation.field.args) {
-    if (isNonNullType(arg.type) && values[arg.name] === undefined) {
-      throw badRequest(`The parameter ${arg.name} is required.`)
-    }
-  }
 }

@@ -113,7 +113,8 @@ scenario('The API description', start, (test) => {
     operations,
   }) => {
     const { value } = checkerOf(document)
-    for (const { inputSchema, fieldName, route } of operations) {
+    for (const { endpoint, fieldName, route } of operations) {
+      const { inputSchema } = endpoint
       if (!inputSchema || route.upload) continue
       const { operation } =
         describedOperations(document).find((one) => one.operation.operationId === fieldName) ?? {}
@@ -130,7 +131,7 @@ scenario('The API description', start, (test) => {
     operations,
   }) => {
     const { value } = checkerOf(document)
-    const inputSchema = operations.find(({ fieldName }) => fieldName === 'sendEmail')?.inputSchema
+    const inputSchema = operations.find(({ fieldName }) => fieldName === 'sendEmail')?.endpoint.inputSchema
     const message = { to: 'Ada <ada@example.org>', from: 'a@example.org', subject: 's', body: 'b' }
     const template = '0197A3C2-5E00-7000-8000-4D61696C7772'
     const list = ['a@example.org', { email: 'b@example.org', name: null }]
