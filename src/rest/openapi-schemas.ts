@@ -131,6 +131,8 @@ function mend(schema: GraphQLSchema, part: z.core.$ZodType, json: Schema): void 
   const hasShape = ['type', 'anyOf', 'oneOf', 'allOf', '$ref'].some((key) => key in json)
   const type = scalar && schema.getType(scalar)
   if (isScalarType(type) && !hasShape) Object.assign(json, { ...presentSchema(type), ...json })
+  // Anything, or null, is anything.
+  if (json.anyOf?.some((one) => Object.keys(one).length === 0)) delete json.anyOf
   // zod says of every integer how far JavaScript can count.
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum
