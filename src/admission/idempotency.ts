@@ -3,6 +3,7 @@ import { type Ctx, projectIdOf } from '../ctx.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { newId } from '../lib/ids.ts'
 import { toAppError } from '../observe/unexpected.ts'
+import { assertStillAdmitted } from './access.ts'
 import {
   type HeldKey,
   releaseKey,
@@ -21,14 +22,8 @@ const VALID_KEY = /^[\x20-\x7e]{1,255}$/
 /** What is reserved for a request: the key, or the first answer, which is given again when the input is the same. */
 type Reservation = { kind: 'mine'; holder: string } | { kind: 'answered'; stored: StoredRequest }
 
-/** A request that came with an Idempotency-Key. */
-type KeyedRequest = {
-  key: string
-  /** What it asks for, as callers know it: "POST /v1/send". */
-  request: string
-  /** Whether a repeat gets the first answer again. */
-  replay: boolean
-}
+/** A request with its Idempotency-Key, named as callers know it ("POST /v1/send"); a `replay` asks for the first answer. */
+type KeyedRequest = { key: string; request: string; replay: boolean }
 
 /**
  * Reserves the key before any work is done. A key that is taken is a conflict,
@@ -113,6 +108,7 @@ export async function underKey<Args extends { input?: unknown }>(
   const reservation = await reserve(ctx, keyed)
   if (reservation.kind === 'answered') {
     const { input } = await readArgs()
+    await assertStillAdmitted(ctx.services.keyRing, ctx.actor)
     return { data: replayed(reservation.stored, input), isReplay: true }
   }
   let held: HeldKey = { key: keyed.key, holder: reservation.holder, bodyHash: null }

@@ -20,18 +20,9 @@ export type Call = {
   key: string | undefined
   /** Whether a repeat gets the first answer again. */
   replay: boolean
-  /** Reads the arguments, once the request has been let in. */
-  readArgs: () => Given | Promise<Given>
+  /** Reads the arguments, with the input as it came, once the request has been let in. */
+  readArgs: () => Args | Promise<Args>
 }
-
-type Given = {
-  /** With the input as it came. */
-  args: Args
-  /** Adds to an error about the input what the door knows of it. */
-  explained?: (error: unknown) => unknown
-}
-
-type Resolve = (args: Args, ctx: Ctx) => unknown
 
 /**
  * The one gate in front of every operation, whichever door its request came through: access, Idempotency-Key, reading of the
@@ -40,39 +31,30 @@ type Resolve = (args: Args, ctx: Ctx) => unknown
  */
 export async function runEndpoint(
   endpoint: Endpoint,
-  call: Call,
+  { key, replay, readArgs }: Call,
   ctx: Ctx,
-  resolve: Resolve,
+  resolve: (args: Args, ctx: Ctx) => unknown,
 ): Promise<Outcome> {
-  const { keyRing } = ctx.services
   assertAccess(ctx.actor, endpoint, ctx.config.trackAcceptsSecretKey)
-  const outcome = await pass(endpoint, call, ctx, resolve).catch(async (error: unknown) => {
-    // The statement that checks the key has not run: a key that was only remembered is refused before all else.
-    await assertStillAdmitted(keyRing, ctx.actor)
-    throw error
-  })
-  if (outcome.isReplay) await assertStillAdmitted(keyRing, ctx.actor)
-  if (endpoint.writes) ctx.answerBytes.mustAnswer()
-  return outcome
-}
-
-async function pass(endpoint: Endpoint, call: Call, ctx: Ctx, resolve: Resolve): Promise<Outcome> {
-  const { key, replay } = call
-  const readArgs = async () => checkedArgs(endpoint, await call.readArgs())
-  if (endpoint.idempotent && key !== undefined) {
-    return underKey(ctx, { key, request: endpoint.name, replay }, readArgs, resolve)
-  }
-  return { data: await resolve(await readArgs(), ctx), isReplay: false }
-}
-
-function checkedArgs({ inputSchema }: Endpoint, { args, explained }: Given): Args {
+  const readChecked = async () => checkedArgs(endpoint, await readArgs())
   try {
-    const checked = inputSchema ? { ...args, input: checkInput(inputSchema, args.input) } : args
-    assertStorable(checked)
-    return checked
+    const outcome =
+      endpoint.idempotent && key !== undefined
+        ? await underKey(ctx, { key, replay, request: endpoint.name }, readChecked, resolve)
+        : { data: await resolve(await readChecked(), ctx), isReplay: false }
+    if (endpoint.writes) ctx.answerBytes.mustAnswer()
+    return outcome
   } catch (error) {
-    throw explained ? explained(error) : error
+    // The statement that checks the key has not run: a key that was only remembered is refused before all else.
+    await assertStillAdmitted(ctx.services.keyRing, ctx.actor)
+    throw error
   }
+}
+
+function checkedArgs({ inputSchema }: Endpoint, args: Args): Args {
+  const checked = inputSchema ? { ...args, input: checkInput(inputSchema, args.input) } : args
+  assertStorable(checked)
+  return checked
 }
 
 /** Text that Postgres cannot store is an error of the caller, whatever field it is in. */
@@ -117,5 +99,5 @@ export function gated(
 export const callOf = (args: Args): Call => ({
   key: typeof args.idempotencyKey === 'string' ? args.idempotencyKey : undefined,
   replay: args.idempotencyReplay === true,
-  readArgs: () => ({ args }),
+  readArgs: () => args,
 })

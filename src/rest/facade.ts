@@ -7,7 +7,7 @@ import { type Ctx, createCtx, type Services } from '../ctx.ts'
 import { AppError } from '../errors.ts'
 import { causeOf } from '../graphql/public-error.ts'
 import { nameOf } from '../graphql/rest-route.ts'
-import { type Call, Door } from '../graphql/run-endpoint.ts'
+import { type Args, type Call, Door } from '../graphql/run-endpoint.ts'
 import type { Admission } from '../http/admission.ts'
 import { MAX_BODY_BYTES, messageBodyLimit, readJsonObject } from '../http/body.ts'
 import {
@@ -72,18 +72,27 @@ async function handleRest(
   operation: RestOperation,
   params: Record<string, string>,
 ): Promise<void> {
-  const actor = await admit(facade, exchange, operation)
-  const pieces = operation.kind === 'Query' ? new Pieces() : null
-  const ctx: Ctx = {
-    ...createCtx(facade.services, actor, exchange.requestId),
-    answerBytes: exchange.bytes,
-    pieces,
+  const { endpoint, kind, route } = operation
+  const { headers } = exchange.request
+  const admitted = facade.admission.admit(exchange, route.rechecksKey)
+  // Who needs no key is not refused for one that is out of date.
+  const actor = await (endpoint.access === 'anyone' ? admitted.catch(asAnonymous) : admitted)
+  const pieces = kind === 'Query' ? new Pieces() : null
+  const created = createCtx(facade.services, actor, exchange.requestId)
+  const ctx: Ctx = { ...created, answerBytes: exchange.bytes, pieces }
+  const ignored: UnknownField[] = []
+  const call: Call = {
+    key: headers['idempotency-key']?.toString(),
+    replay: headers['idempotency-replay'] === 'true',
+    readArgs: () => readArgs(facade, exchange, operation, params, ctx, ignored),
   }
-  const call = callOf(facade, exchange, operation, params, actor)
   let outcome: Outcome = { data: null, isReplay: false }
-  const result = await completed(operation, ctx, async (run) => {
+  const resolve: Door['resolve'] = async (run) => {
     outcome = await run(call)
     return outcome.data
+  }
+  const result = await completed(operation, ctx, resolve).catch((error: unknown) => {
+    throw withLikelyFields(error, ignored)
   })
   if (!pieces || pieces.all.length === 0) {
     return answer(exchange, operation, result, outcome.isReplay ? REPLAYED : {})
@@ -93,43 +102,32 @@ async function handleRest(
   await answerInPieces(exchange, operation, result, pieces, complete)
 }
 
-/** Who asks. Who needs no key is not refused for one that is out of date. */
-async function admit({ admission }: Facade, exchange: Exchange, operation: RestOperation): Promise<Actor> {
-  const { endpoint, route } = operation
-  const admitted = admission.admit(exchange, route.rechecksKey)
-  return endpoint.access === 'anyone' ? admitted.catch(asAnonymous) : admitted
-}
-
 function asAnonymous(error: unknown): Actor {
   if (error instanceof AppError && error.code === 'INVALID_API_KEY') return ANONYMOUS
   throw error
 }
 
-/** The request as the gate takes it. Fields that nobody knows are ignored, and named in a header and in the log. */
-function callOf(
+/** Reads what the request says. `ignored` gets the fields of the body that nobody knows. */
+async function readArgs(
   facade: Facade,
   exchange: Exchange,
   operation: RestOperation,
   params: Record<string, string>,
-  actor: Actor,
-): Call {
-  const { query, request } = exchange
-  const { endpoint, knownFields } = operation
-  const warnOf = (unknown: UnknownField[]) => warn(facade, exchange, operation, actor, unknown)
-  const key = request.headers['idempotency-key']
-  return {
-    key: key === undefined ? undefined : String(key),
-    replay: request.headers['idempotency-replay'] === 'true',
-    readArgs: async () => {
-      const args = argumentsOf(operation, query, params)
-      if (query.size > 0) warnOf(unknownParameters(parameterNames(operation, params), query))
-      if (!endpoint.inputSchema) return { args }
-      const input = await readInput(exchange, operation, facade.services.config)
-      const unknown = knownFields && isJsonObject(input) ? unknownFields(knownFields, input) : []
-      warnOf(unknown)
-      return { args: { ...args, input }, explained: (error) => withLikelyFields(error, unknown) }
-    },
+  ctx: Ctx,
+  ignored: UnknownField[],
+): Promise<Args> {
+  const { query } = exchange
+  const args = argumentsOf(operation, query, params)
+  if (query.size > 0) {
+    const names = parameterNames(operation, params)
+    warn(facade, exchange, operation, ctx.actor, unknownParameters(names, query))
   }
+  if (!operation.endpoint.inputSchema) return args
+  const input = await readInput(exchange, operation, ctx.config)
+  if (operation.knownFields && isJsonObject(input))
+    ignored.push(...unknownFields(operation.knownFields, input))
+  warn(facade, exchange, operation, ctx.actor, ignored)
+  return { ...args, input }
 }
 
 const readInput = (exchange: Exchange, { route }: RestOperation, config: Config): Promise<object> =>

@@ -41,28 +41,22 @@ export function argumentsOf(
   return values
 }
 
-const fromParameter = (name: string, type: GraphQLInputType, text: string): unknown =>
-  coerceInputValue(fromText(name, getNamedType(type), text), type, (_path, _value, error) => {
-    throw badRequest(`The parameter ${name} is not valid: ${error.message}`)
+function fromParameter(name: string, type: GraphQLInputType, text: string): unknown {
+  const named = getNamedType(type)
+  // GraphQL takes a number or a boolean for what it is, not its text.
+  const isNumber = named.name === 'Int' && /^-?\d+$/.test(text)
+  const isBoolean = named.name === 'Boolean' && /^(true|false)$/.test(text)
+  return coerceInputValue(isNumber ? Number(text) : isBoolean ? text === 'true' : text, type, () => {
+    throw badRequest(`The parameter ${name} must be ${expected(named)}.`)
   })
+}
 
-/** GraphQL's Int has 32 bits. */
-const MAX_INT = 2 ** 31 - 1
-
-function fromText(name: string, type: GraphQLNamedType, text: string): string | number | boolean {
-  if (isEnumType(type)) {
-    const names = type.getValues().map((value) => value.name)
-    if (!names.includes(text)) throw badRequest(`The parameter ${name} must be one of ${names.join(', ')}.`)
-    return text
-  }
-  if (type.name === 'Boolean') {
-    if (text !== 'true' && text !== 'false') throw badRequest(`The parameter ${name} must be true or false.`)
-    return text === 'true'
-  }
-  if (type.name !== 'Int') return text
-  const number = Number(text)
-  if (!/^-?\d+$/.test(text) || Math.abs(number) > MAX_INT) {
-    throw badRequest(`The parameter ${name} must be an integer.`)
-  }
-  return number
+function expected(type: GraphQLNamedType): string {
+  if (isEnumType(type))
+    return `one of ${type
+      .getValues()
+      .map((value) => value.name)
+      .join(', ')}`
+  if (type.name === 'Int') return 'an integer'
+  return type.name === 'Boolean' ? 'true or false' : `a valid ${type.name}`
 }

@@ -55,9 +55,9 @@ export function inputFromZod<Schema extends z.ZodObject>(
 }
 
 /** The argument `input` of a root field, which is said to be what its type is. */
-export const inputArgument = <Schema extends z.ZodObject>(name: string, schema: Schema, enums: Enums = []) => {
-  const extensions = checkedBy(schema)
-  return { type: inputFromZod(name, schema, enums), required: true, extensions, ...describedBy(schema) } as const
+export function inputArgument<Schema extends z.ZodObject>(name: string, schema: Schema, enums: Enums = []) {
+  const type = inputFromZod(name, schema, enums)
+  return { type, required: true, extensions: checkedBy(schema), ...describedBy(schema) } as const
 }
 
 const acceptsUndefined = (schema: z.core.$ZodType): boolean => z.safeParse(schema, undefined).success
