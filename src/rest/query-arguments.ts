@@ -52,11 +52,10 @@ function fromParameter(name: string, type: GraphQLInputType, text: string): unkn
 }
 
 function expected(type: GraphQLNamedType): string {
-  if (isEnumType(type))
-    return `one of ${type
-      .getValues()
-      .map((value) => value.name)
-      .join(', ')}`
+  if (isEnumType(type)) {
+    const names = type.getValues().map((value) => value.name)
+    return `one of ${names.join(', ')}`
+  }
   if (type.name === 'Int') return 'an integer'
   return type.name === 'Boolean' ? 'true or false' : `a valid ${type.name}`
 }
