@@ -77,7 +77,7 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
   const operations = await restOperations(schema)
   const graphql = createGraphQL(schema, development, log)
   const routes = [
-    ...restRoutes({ schema, services, admission }, operations),
+    ...restRoutes({ services, admission }, operations),
     ...graphqlRoutes(graphql, services, admission),
     ...openApiRoutes(schema, operations, config),
     ...httpRoutes({

@@ -1,7 +1,7 @@
 import { fromPrisma, type PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { type Actor, type KeyRing, systemOf } from './admission/access.ts'
-import type { Reservation } from './admission/idempotency.ts'
+import type { HeldKey } from './admission/idempotency.sql.ts'
 import type { RecordedNames } from './admission/recorded-names.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/database.ts'
@@ -66,11 +66,9 @@ export type Ctx = {
   /** Whose connections it uses. */
   connections: ConnectionClass
   /** The Idempotency-Key that this request holds, if it came with one. */
-  reservation: Reservation | null
+  heldKey: HeldKey | null
   /** What rendering may still cost, for all operations of a request together. */
   renderBudget: RenderBudget
-  /** The REST facade has checked the input already. */
-  inputIsChecked: boolean
   /** Where the room for a large answer comes from. */
   answerBytes: AnswerBytes
   /** How a GraphQL request reads; null for everybody else. */
@@ -133,9 +131,8 @@ export function createCtx(
       return result
     },
     connections,
-    reservation: null,
+    heldKey: null,
     renderBudget: services.rendering.newBudget(),
-    inputIsChecked: false,
     answerBytes: UNLIMITED,
     reads: null,
     pieces: null,

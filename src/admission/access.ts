@@ -24,6 +24,8 @@ export type KeyActor = {
   keyKind: 'public' | 'secret'
   keyHash: Buffer
   project: ProjectIdentity
+  /** Whether this is what the process remembers, which may be out of date. */
+  isRemembered: boolean
 }
 
 export type Actor =
@@ -100,7 +102,9 @@ export class KeyRing {
   async lookUp(keyKind: 'public' | 'secret', keyHash: Buffer): Promise<KeyActor | null> {
     const find = keyKind === 'public' ? byPublicKey : bySecretKey
     const [project] = await this.#services.database.sql(find, { keyHash })
-    const actor: KeyActor | null = project ? { kind: 'key', keyKind, keyHash, project } : null
+    const actor: KeyActor | null = project
+      ? { kind: 'key', keyKind, keyHash, project, isRemembered: false }
+      : null
     const entry = keyHash.toString('hex')
     if (!actor || actor.project.disabled) this.#remembered.delete(entry)
     else this.#remember(entry, actor)
@@ -109,7 +113,8 @@ export class KeyRing {
 
   #remember(entry: string, actor: KeyActor): void {
     if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear()
-    this.#remembered.set(entry, { actor, until: this.#services.now().getTime() + REMEMBERED_MS })
+    const remembered = { ...actor, isRemembered: true }
+    this.#remembered.set(entry, { actor: remembered, until: this.#services.now().getTime() + REMEMBERED_MS })
   }
 }
 
@@ -165,7 +170,7 @@ export async function refusalOf(keyRing: KeyRing, actor: Actor): Promise<AppErro
 
 /** Refuses an actor that was remembered and is no longer what the database says. */
 export async function assertStillAdmitted(keyRing: KeyRing, actor: Actor): Promise<void> {
-  const refusal = await staleness(keyRing, actor)
+  const refusal = actor.kind === 'key' && actor.isRemembered && (await staleness(keyRing, actor))
   if (refusal) throw refusal
 }
 

@@ -71,7 +71,7 @@ export const rememberFailure = shortStatement<
    where project_id = :projectId::uuid and key = :key and holder = :holder::uuid and status_code is null`,
 )
 
-/** The parameters of the two parts below, beside `projectId`. */
+/** The key that a request has reserved; with `projectId`, the parameters of the two parts below. */
 export type HeldKey = { key: string; holder: string; bodyHash: Buffer | null }
 
 /**

@@ -3,7 +3,9 @@ import { type Ctx, projectIdOf } from '../ctx.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { newId } from '../lib/ids.ts'
 import { toAppError } from '../observe/unexpected.ts'
+import { assertStillAdmitted } from './access.ts'
 import {
+  type HeldKey,
   releaseKey,
   rememberFailure,
   reserveKey,
@@ -17,19 +19,18 @@ const HOUR = 3_600_000
 /** 1 to 255 printable ASCII characters. */
 const VALID_KEY = /^[\x20-\x7e]{1,255}$/
 
-/**
- * What a request with an Idempotency-Key holds: either the key, or the first answer that is to be given again
- * once the body has proven to be the same.
- */
-export type Reservation =
-  | { kind: 'held'; key: string; holder: string; bodyHash: Buffer | null }
-  | { kind: 'replay'; stored: StoredRequest }
+/** What is reserved for a request: the key, or the first answer, which is given again when the input is the same. */
+type Reservation = { kind: 'mine'; holder: string } | { kind: 'answered'; stored: StoredRequest }
+
+/** A request with its Idempotency-Key, named as callers know it ("POST /v1/send"); a `replay` asks for the first answer. */
+type KeyedRequest = { key: string; request: string; replay: boolean }
 
 /**
- * Reserves the key for `request` ("POST /v1/send") before any work is done. A key that is taken is a conflict,
+ * Reserves the key before any work is done. A key that is taken is a conflict,
  * also while its first request still runs, unless the caller asks for the first answer (`replay`).
  */
-async function reserve(ctx: Ctx, key: string, request: string, replay: boolean): Promise<Reservation> {
+async function reserve(ctx: Ctx, keyed: KeyedRequest): Promise<Reservation> {
+  const { key, request, replay } = keyed
   if (!VALID_KEY.test(key)) {
     throw new AppError(
       'INVALID_IDEMPOTENCY_KEY',
@@ -45,12 +46,12 @@ async function reserve(ctx: Ctx, key: string, request: string, replay: boolean):
   const withSecretKey = !asPublic
   const asked = { projectId, key, holder, request, now, expired, abandoned, withSecretKey }
   const [mine] = await ctx.sql(reserveKey, asked)
-  if (mine) return { kind: 'held', key, holder, bodyHash: null }
+  if (mine) return { kind: 'mine', holder }
   const [stored] = await ctx.sql(storedRequest, { projectId, key })
   // It was released between the two statements: the first request failed, so this one may run.
-  if (!stored) return reserve(ctx, key, request, replay)
+  if (!stored) return reserve(ctx, keyed)
   if (asPublic && stored.withSecretKey) throw keyTaken()
-  if (replay && stored.statusCode !== null && stored.request === request) return { kind: 'replay', stored }
+  if (replay && stored.statusCode !== null && stored.request === request) return { kind: 'answered', stored }
   throw keyReused(stored)
 }
 
@@ -60,7 +61,7 @@ const KEY_TAKEN = 'This Idempotency-Key has already been used by the project.'
 const keyTaken = () =>
   new AppError('IDEMPOTENCY_KEY_REUSED', KEY_TAKEN, { suggestion: 'Use a new key for a new request.' })
 
-export const keyReused = (stored: StoredRequest) =>
+const keyReused = (stored: StoredRequest) =>
   new AppError('IDEMPOTENCY_KEY_REUSED', KEY_TAKEN, {
     details: {
       key: stored.key,
@@ -73,8 +74,7 @@ export const keyReused = (stored: StoredRequest) =>
   })
 
 /** Identifies the checked input, so that a replay can be refused when the body is another one. */
-export const hashInput = (input: unknown): Buffer =>
-  createHash('sha256').update(JSON.stringify(input)).digest()
+const hashInput = (input: unknown): Buffer => createHash('sha256').update(JSON.stringify(input)).digest()
 
 /** Tells over REST that an answer was given before. */
 export const REPLAYED = { 'idempotency-replayed': 'true' }
@@ -83,7 +83,7 @@ export const REPLAYED = { 'idempotency-replayed': 'true' }
 type StoredFailure = { code: ErrorCode; message: string }
 
 /** The first answer, given again. Throws the stored failure, or a conflict when the input differs. */
-export function replayed(stored: StoredRequest, input: unknown): unknown {
+function replayed(stored: StoredRequest, input: unknown): unknown {
   const same = stored.bodyHash?.equals(hashInput(input))
   if (!same || stored.response === null || stored.statusCode === null) throw keyReused(stored)
   if (stored.statusCode < 500) return JSON.parse(stored.response)
@@ -91,27 +91,39 @@ export function replayed(stored: StoredRequest, input: unknown): unknown {
   throw new AppError(code, message, { headers: REPLAYED })
 }
 
+/** What an operation has returned, and whether it is the first answer given again. */
+export type Outcome = { data: unknown; isReplay: boolean }
+
 /**
- * Runs the work while holding the key. What the caller can mend (4xx), or what was refused before it began, releases it,
- * a failure of ours (5xx) keeps it; a success was stored by the statement that did the work.
+ * Reserves the key, reads the arguments and runs the work, which finds the key in its ctx and stores a success in its own
+ * statement. What the caller can mend (4xx), or what was refused before it began, releases the key; a failure of ours (5xx)
+ * keeps it.
  */
-export async function withReservation<Result>(
+export async function underKey<Args extends { input?: unknown }>(
   ctx: Ctx,
-  request: { key: string; request: string; replay: boolean },
-  run: (ctx: Ctx) => Promise<Result> | Result,
-): Promise<Result> {
-  const reservation = await reserve(ctx, request.key, request.request, request.replay)
+  keyed: KeyedRequest,
+  readArgs: () => Promise<Args>,
+  run: (args: Args, ctx: Ctx) => unknown,
+): Promise<Outcome> {
+  const reservation = await reserve(ctx, keyed)
+  if (reservation.kind === 'answered') {
+    const { input } = await readArgs()
+    await assertStillAdmitted(ctx.services.keyRing, ctx.actor)
+    return { data: replayed(reservation.stored, input), isReplay: true }
+  }
+  let held: HeldKey = { key: keyed.key, holder: reservation.holder, bodyHash: null }
   try {
-    return await run({ ...ctx, reservation })
+    const args = await readArgs()
+    held = { ...held, bodyHash: hashInput(args.input) }
+    return { data: await run(args, { ...ctx, heldKey: held }), isReplay: false }
   } catch (error) {
     const failure = toAppError(error, ctx.log, ctx.requestId)
-    if (reservation.kind === 'held') await settle(ctx, reservation, failure)
+    await settle(ctx, held, failure)
     throw failure
   }
 }
 
-async function settle(ctx: Ctx, held: Reservation & { kind: 'held' }, failure: AppError): Promise<void> {
-  const { key, holder, bodyHash } = held
+async function settle(ctx: Ctx, { key, holder, bodyHash }: HeldKey, failure: AppError): Promise<void> {
   const owner = { projectId: projectIdOf(ctx), key, holder }
   try {
     if (failure.statusCode < 500 || failure.extras.nothingDone) await ctx.sql(releaseKey, owner)

@@ -7,19 +7,25 @@ import SchemaBuilder, {
   type TypeParam,
 } from '@pothos/core'
 import type { GraphQLFieldResolver } from 'graphql'
+import type { z } from 'zod'
 import type { Access } from '../admission/access.ts'
 import { type Ctx, projectIdOf } from '../ctx.ts'
 import { toAppError } from '../observe/unexpected.ts'
-import type { RestRoute } from './rest-route.ts'
-import { runEndpoint } from './run-endpoint.ts'
+import { inputSchemaOf } from './inputs/input-schema.ts'
+import { nameOf, type RestRoute } from './rest-route.ts'
+import { callOf, gated, runEndpoint } from './run-endpoint.ts'
 
 /** What makes a root field an operation; the REST facade and the API description read it too. */
 export type Endpoint = {
+  /** How it is named to callers, whichever door they use: "POST /v1/send", or "mutation name" without a route. */
+  name: string
   access: Access
   /** Mutations change something; a disabled project may not use them. */
   writes: boolean
   rest: RestRoute | null
   idempotent: boolean
+  /** Checks the argument `input`; null when there is none. */
+  inputSchema: z.ZodType | null
 }
 
 type EndpointOptions = {
@@ -80,10 +86,12 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
     if (config.kind !== 'Query' && config.kind !== 'Mutation' && config.kind !== 'Subscription') return config
     const { access, rest, idempotent } = config.pothosOptions as EndpointOptions
     const endpoint: Endpoint = {
+      name: rest ? nameOf(rest) : `${config.kind.toLowerCase()} ${config.name}`,
       access,
       writes: config.kind === 'Mutation',
       rest: rest ?? null,
       idempotent: idempotent ?? false,
+      inputSchema: inputSchemaOf(config.args.input),
     }
     return { ...config, extensions: { ...config.extensions, [EXTENSION]: endpoint } }
   }
@@ -95,14 +103,9 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
     const endpoint = endpointOf(config.extensions)
     // Whoever subscribes is checked once, not at every value.
     if (!endpoint || config.kind === 'Subscription') return resolver
-    return (root, args, context, info) => {
-      // The builder's Context is Ctx; a plugin sees only the general type.
-      const ctx = context as Ctx
-      const run = () =>
-        runEndpoint(endpoint, args, ctx, info, (checked, bound) => resolver(root, checked, bound, info))
-      if (ctx.pieces) return ctx.pieces.resolve(run)
-      return ctx.reads && !endpoint.writes ? ctx.reads.take(run) : run()
-    }
+    const behindGate = gated(endpoint, resolver)
+    // The builder's Context is Ctx; a plugin sees only the general type.
+    return (root, args, context, info) => behindGate(root, args, context as Ctx, info)
   }
 
   override wrapSubscribe(
@@ -113,7 +116,7 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
     if (!endpoint || !subscriber) return subscriber
     return async (root, args, context, info) => {
       const ctx = context as Ctx
-      return runEndpoint(endpoint, args, ctx, info, async (checked, bound) => {
+      const { data } = await runEndpoint(endpoint, callOf(args), ctx, async (checked, bound) => {
         const leave = ctx.services.followers.enter(projectIdOf(ctx))
         try {
           const source = await subscriber(root, checked, bound, info)
@@ -123,6 +126,7 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
           throw error
         }
       })
+      return data
     }
   }
 }

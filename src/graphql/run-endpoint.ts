@@ -1,63 +1,60 @@
-import type { GraphQLResolveInfo } from 'graphql'
-import { assertAccess } from '../admission/access.ts'
-import { hashInput, replayed, withReservation } from '../admission/idempotency.ts'
+import type { GraphQLFieldResolver } from 'graphql'
+import { assertAccess, assertStillAdmitted } from '../admission/access.ts'
+import { type Outcome, underKey } from '../admission/idempotency.ts'
 import type { Ctx } from '../ctx.ts'
 import { fieldError } from '../errors.ts'
 import { findUnstorable, MAX_JSON_DEPTH } from '../lib/json.ts'
 import { cutText } from '../lib/text/cut-text.ts'
 import type { Endpoint } from './endpoint-plugin.ts'
 import { checkInput } from './inputs/check-input.ts'
-import { inputSchemaOf } from './inputs/input-schema.ts'
-import { nameOf } from './rest-route.ts'
 
 /** Characters of a path that an error names. */
 const MAX_TOLD = 200
 
-type Args = { input?: unknown; idempotencyKey?: unknown; idempotencyReplay?: unknown }
-type Resolve = (args: Args, ctx: Ctx) => unknown
+/** The arguments of a root field. */
+export type Args = { input?: unknown; idempotencyKey?: unknown; idempotencyReplay?: unknown }
 
-/** What happens around the resolver of every operation, whichever door the request came through. */
+/** What a door hands in of a request. */
+export type Call = {
+  /** The Idempotency-Key that came with it. */
+  key: string | undefined
+  /** Whether a repeat gets the first answer again. */
+  replay: boolean
+  /** Reads the arguments, with the input as it came, once the request has been let in. */
+  readArgs: () => Args | Promise<Args>
+}
+
+/**
+ * The one gate in front of every operation, whichever door its request came through: access, Idempotency-Key, reading of the
+ * input, its check, the operation. Who asks was counted when it was admitted (`Admission`): GraphQL has to count all root
+ * fields of a document before the first one runs.
+ */
 export async function runEndpoint(
   endpoint: Endpoint,
-  args: Args,
+  { key, replay, readArgs }: Call,
   ctx: Ctx,
-  info: GraphQLResolveInfo,
-  resolve: Resolve,
-): Promise<unknown> {
-  const result = await reserveAndRun(endpoint, args, ctx, info, resolve)
-  if (endpoint.writes) ctx.answerBytes.mustAnswer()
-  return result
-}
-
-async function reserveAndRun(
-  endpoint: Endpoint,
-  args: Args,
-  ctx: Ctx,
-  info: GraphQLResolveInfo,
-  resolve: Resolve,
-): Promise<unknown> {
+  resolve: (args: Args, ctx: Ctx) => unknown,
+): Promise<Outcome> {
   assertAccess(ctx.actor, endpoint, ctx.config.trackAcceptsSecretKey)
-  const { idempotencyKey, idempotencyReplay } = args
-  if (typeof idempotencyKey !== 'string') return checkAndRun(args, ctx, info, resolve)
-  // The name is the same through every door, and so is a repeat.
-  const request = endpoint.rest ? nameOf(endpoint.rest) : `mutation ${info.fieldName}`
-  const reserved = { key: idempotencyKey, request, replay: idempotencyReplay === true }
-  return withReservation(ctx, reserved, (held) => checkAndRun(args, held, info, resolve))
+  const readChecked = async () => checkedArgs(endpoint, await readArgs())
+  try {
+    const outcome =
+      endpoint.idempotent && key !== undefined
+        ? await underKey(ctx, { key, replay, request: endpoint.name }, readChecked, resolve)
+        : { data: await resolve(await readChecked(), ctx), isReplay: false }
+    if (endpoint.writes) ctx.answerBytes.mustAnswer()
+    return outcome
+  } catch (error) {
+    // The statement that checks the key has not run: a key that was only remembered is refused before all else.
+    await assertStillAdmitted(ctx.services.keyRing, ctx.actor)
+    throw error
+  }
 }
 
-function checkAndRun(args: Args, ctx: Ctx, info: GraphQLResolveInfo, resolve: Resolve): unknown {
-  assertStorable(args)
-  const checked = ctx.inputIsChecked ? args : checkArgs(args, info)
-  const { reservation } = ctx
-  if (reservation?.kind === 'replay') return replayed(reservation.stored, checked.input)
-  if (reservation?.kind === 'held') reservation.bodyHash = hashInput(checked.input)
-  return resolve(checked, ctx)
-}
-
-function checkArgs(args: Args, info: GraphQLResolveInfo): Args {
-  const field = info.parentType.getFields()[info.fieldName]
-  const schema = field ? inputSchemaOf(field) : null
-  return schema ? { ...args, input: checkInput(schema, args.input) } : args
+function checkedArgs({ inputSchema }: Endpoint, args: Args): Args {
+  const checked = inputSchema ? { ...args, input: checkInput(inputSchema, args.input) } : args
+  assertStorable(checked)
+  return checked
 }
 
 /** Text that Postgres cannot store is an error of the caller, whatever field it is in. */
@@ -72,3 +69,35 @@ function assertStorable(args: Args): void {
   if (found.reason === 'number') throw fieldError(field, 'too_big', 'must be a number below 1.8e308')
   throw fieldError(field, 'invalid_string', 'must not contain NUL characters or broken Unicode')
 }
+
+type Run = (call: Call) => Promise<Outcome>
+
+/** The root value of an operation that came through another door than GraphQL: it gives what the root field resolves to. */
+export class Door {
+  readonly resolve: (run: Run) => unknown
+
+  constructor(resolve: (run: Run) => unknown) {
+    this.resolve = resolve
+  }
+}
+
+/** The resolver of a root field, behind the gate. */
+export function gated(
+  endpoint: Endpoint,
+  resolver: GraphQLFieldResolver<unknown, Ctx, Args>,
+): GraphQLFieldResolver<unknown, Ctx, Args> {
+  return (root, args, ctx, info) => {
+    const run: Run = (call) =>
+      runEndpoint(endpoint, call, ctx, (checked, bound) => resolver(root, checked, bound, info))
+    if (root instanceof Door) return root.resolve(run)
+    const resolve = async () => (await run(callOf(args))).data
+    return ctx.reads && !endpoint.writes ? ctx.reads.take(resolve) : resolve()
+  }
+}
+
+/** What GraphQL hands in: it has read the arguments with the document. */
+export const callOf = (args: Args): Call => ({
+  key: typeof args.idempotencyKey === 'string' ? args.idempotencyKey : undefined,
+  replay: args.idempotencyReplay === true,
+  readArgs: () => args,
+})

@@ -13,15 +13,6 @@ export class Pieces {
   /** Stands for the list in what the operation resolves to. */
   readonly #list: never[] = []
   readonly #pieces: Piece[] = []
-  readonly #records: unknown[] | null
-  #resolved: unknown
-
-  private constructor(resolved?: unknown, records: unknown[] | null = null) {
-    this.#resolved = resolved
-    this.#records = records
-  }
-
-  static none = (): Pieces => new Pieces()
 
   /** The pieces, in their order; none when the answer was made whole. */
   get all(): readonly Piece[] {
@@ -34,20 +25,8 @@ export class Pieces {
     return this.#list
   }
 
-  /** What the root field resolves to: once what the resolver returns, then the same with the records of a piece. */
-  async resolve(resolver: () => unknown): Promise<unknown> {
-    if (this.#records) return this.#resolved
-    this.#resolved = await resolver()
-    return this.#resolved
-  }
-
-  /** For running the operation again with the records of a piece. */
-  with(records: unknown[]): Pieces {
-    return new Pieces(this.#replaced(records), records)
-  }
-
-  #replaced(records: unknown[]): unknown {
-    const resolved = this.#resolved
+  /** What the operation resolved to, with the records of a piece where the list belongs. */
+  fill(resolved: unknown, records: unknown[]): unknown {
     if (resolved === this.#list || typeof resolved !== 'object' || resolved === null) return records
     const entries = Object.entries(resolved)
     return Object.fromEntries(entries.map(([name, value]) => [name, value === this.#list ? records : value]))

@@ -1,12 +1,13 @@
 import { Readable } from 'node:stream'
-import { type ExecutionResult, execute, type GraphQLSchema } from 'graphql'
-import { type Actor, ANONYMOUS, assertAccess, assertStillAdmitted } from '../admission/access.ts'
-import { REPLAYED, withReservation } from '../admission/idempotency.ts'
+import { type ExecutionResult, execute } from 'graphql'
+import { type Actor, ANONYMOUS } from '../admission/access.ts'
+import { type Outcome, REPLAYED } from '../admission/idempotency.ts'
+import type { Config } from '../config.ts'
 import { type Ctx, createCtx, type Services } from '../ctx.ts'
 import { AppError } from '../errors.ts'
-import { checkInput } from '../graphql/inputs/check-input.ts'
 import { causeOf } from '../graphql/public-error.ts'
 import { nameOf } from '../graphql/rest-route.ts'
+import { type Args, type Call, Door } from '../graphql/run-endpoint.ts'
 import type { Admission } from '../http/admission.ts'
 import { MAX_BODY_BYTES, messageBodyLimit, readJsonObject } from '../http/body.ts'
 import {
@@ -24,7 +25,7 @@ import { Pieces } from '../paging/pieces.ts'
 import { listOf, textInPieces } from './answer-in-pieces.ts'
 import { IgnoredFieldsLog } from './ignored-fields-log.ts'
 import type { RestOperation } from './operations.ts'
-import { assertArguments, parameterNames, queryArguments } from './query-arguments.ts'
+import { argumentsOf, parameterNames } from './query-arguments.ts'
 import {
   asHeaderValue,
   type UnknownField,
@@ -35,7 +36,6 @@ import {
 } from './unknown-fields.ts'
 
 export type RestFacade = {
-  schema: GraphQLSchema
   services: Services
   admission: Admission
 }
@@ -63,8 +63,8 @@ const renamed = (query: URLSearchParams, { parameter, argument }: { parameter: s
   new URLSearchParams([...query].map(([name, value]) => [name === parameter ? argument : name, value]))
 
 /**
- * Answers one REST request: who asks, may they, within the limit; then the Idempotency-Key, the body, its
- * check, the operation, and the shape of the answer. Errors are thrown; the server answers them.
+ * Answers one REST request: who asks, then the gate of the operation, which reads the body when its time has come, then the
+ * shape of the answer. Errors are thrown; the server answers them.
  */
 async function handleRest(
   facade: Facade,
@@ -72,25 +72,34 @@ async function handleRest(
   operation: RestOperation,
   params: Record<string, string>,
 ): Promise<void> {
-  const { keyRing, config } = facade.services
-  const { rechecksKey } = operation.route
-  const admitted = facade.admission.admit(exchange, rechecksKey)
+  const { endpoint, kind, route } = operation
+  const { headers } = exchange.request
+  const admitted = facade.admission.admit(exchange, route.rechecksKey)
   // Who needs no key is not refused for one that is out of date.
-  const actor = operation.endpoint.access === 'anyone' ? await admitted.catch(asAnonymous) : await admitted
-  assertAccess(actor, operation.endpoint, config.trackAcceptsSecretKey)
-  const ctx: Ctx = {
-    ...createCtx(facade.services, actor, exchange.requestId),
-    inputIsChecked: true,
-    answerBytes: exchange.bytes,
-    pieces: operation.kind === 'Query' ? Pieces.none() : null,
+  const actor = await (endpoint.access === 'anyone' ? admitted.catch(asAnonymous) : admitted)
+  const pieces = kind === 'Query' ? new Pieces() : null
+  const created = createCtx(facade.services, actor, exchange.requestId)
+  const ctx: Ctx = { ...created, answerBytes: exchange.bytes, pieces }
+  const ignored: UnknownField[] = []
+  const call: Call = {
+    key: headers['idempotency-key']?.toString(),
+    replay: headers['idempotency-replay'] === 'true',
+    readArgs: () => readArgs(facade, exchange, operation, params, ctx, ignored),
   }
-  try {
-    await reserveAndRun(facade, exchange, operation, params, ctx)
-  } catch (error) {
-    // The statement that checks the key has not run: a key that was only remembered is refused before all else.
-    if (rechecksKey) await assertStillAdmitted(keyRing, actor)
-    throw error
+  let outcome: Outcome = { data: null, isReplay: false }
+  const resolve: Door['resolve'] = async (run) => {
+    outcome = await run(call)
+    return outcome.data
   }
+  const result = await completed(operation, ctx, resolve).catch((error: unknown) => {
+    throw withLikelyFields(error, ignored)
+  })
+  if (!pieces || pieces.all.length === 0) {
+    return answer(exchange, operation, result, outcome.isReplay ? REPLAYED : {})
+  }
+  const complete = async (records: unknown[]) =>
+    listOf(await completed(operation, ctx, () => pieces.fill(outcome.data, records)))
+  await answerInPieces(exchange, operation, result, pieces, complete)
 }
 
 function asAnonymous(error: unknown): Actor {
@@ -98,70 +107,33 @@ function asAnonymous(error: unknown): Actor {
   throw error
 }
 
-async function reserveAndRun(
+/** Reads what the request says. `ignored` gets the fields of the body that nobody knows. */
+async function readArgs(
   facade: Facade,
   exchange: Exchange,
   operation: RestOperation,
   params: Record<string, string>,
   ctx: Ctx,
-): Promise<void> {
-  const key = operation.endpoint.idempotent ? exchange.request.headers['idempotency-key'] : undefined
-  if (key === undefined) return run(facade, exchange, operation, params, ctx)
-  const replay = exchange.request.headers['idempotency-replay'] === 'true'
-  const reserved = { key: String(key), request: nameOf(operation.route), replay }
-  return withReservation(ctx, reserved, (held) => run(facade, exchange, operation, params, held))
-}
-
-async function run(
-  facade: Facade,
-  exchange: Exchange,
-  operation: RestOperation,
-  params: Record<string, string>,
-  ctx: Ctx,
-): Promise<void> {
-  const input = await inputOf(facade, exchange, operation, ctx.actor)
-  if (exchange.query.size > 0) {
+  ignored: UnknownField[],
+): Promise<Args> {
+  const { query } = exchange
+  const args = argumentsOf(operation, query, params)
+  if (query.size > 0) {
     const names = parameterNames(operation, params)
-    warn(facade, exchange, operation, ctx.actor, unknownParameters(names, exchange.query))
+    warn(facade, exchange, operation, ctx.actor, unknownParameters(names, query))
   }
-  const values = {
-    ...queryArguments(operation, exchange.query, params),
-    ...params,
-    ...(input !== undefined && { input }),
-  }
-  const execute = (bound: Ctx) => executeOperation(facade.schema, operation, bound, values)
-  const result = await execute(ctx)
-  const replayed = ctx.reservation?.kind === 'replay'
-  if (replayed) await assertStillAdmitted(ctx.services.keyRing, ctx.actor)
-  const { pieces } = ctx
-  if (!pieces || pieces.all.length === 0) {
-    return answer(exchange, operation, result, replayed ? REPLAYED : {})
-  }
-  const complete = async (records: unknown[]) =>
-    listOf(await execute({ ...ctx, pieces: pieces.with(records) }))
-  await answerInPieces(exchange, operation, result, pieces, complete)
+  if (!operation.endpoint.inputSchema) return args
+  const input = await readInput(exchange, operation, ctx.config)
+  if (operation.knownFields && isJsonObject(input))
+    ignored.push(...unknownFields(operation.knownFields, input))
+  warn(facade, exchange, operation, ctx.actor, ignored)
+  return { ...args, input }
 }
 
-/** The checked body. Fields that nobody knows are ignored, and named in a header, in the errors and in the log. */
-async function inputOf(
-  facade: Facade,
-  exchange: Exchange,
-  operation: RestOperation,
-  actor: Actor,
-): Promise<unknown> {
-  const { inputSchema, knownFields, route } = operation
-  if (inputSchema === null) return undefined
-  if (route.upload) return checkInput(inputSchema, await readUpload(exchange, route.upload))
-  const limit = route.takesMessage ? messageBodyLimit(facade.services.config) : MAX_BODY_BYTES
-  const body = await readJsonObject(exchange, limit)
-  const unknown = knownFields ? unknownFields(knownFields, body) : []
-  warn(facade, exchange, operation, actor, unknown)
-  try {
-    return checkInput(inputSchema, body)
-  } catch (error) {
-    throw withLikelyFields(error, unknown)
-  }
-}
+const readInput = (exchange: Exchange, { route }: RestOperation, config: Config): Promise<object> =>
+  route.upload
+    ? readUpload(exchange, route.upload)
+    : readJsonObject(exchange, route.takesMessage ? messageBodyLimit(config) : MAX_BODY_BYTES)
 
 function warn(
   { ignoredFields }: Facade,
@@ -175,18 +147,17 @@ function warn(
   if (actor.kind === 'key') ignoredFields.tell(actor.project.id, actor.keyKind, nameOf(route), unknown)
 }
 
-async function executeOperation(
-  schema: GraphQLSchema,
-  operation: RestOperation,
+/** What the root field of an operation resolves to, as GraphQL completes it. */
+async function completed(
+  { schema, document, fieldName }: RestOperation,
   contextValue: Ctx,
-  variableValues: Record<string, unknown>,
+  resolve: Door['resolve'],
 ): Promise<unknown> {
-  assertArguments(operation, variableValues)
-  const { document } = operation
-  const result: ExecutionResult = await execute({ schema, document, contextValue, variableValues })
+  const rootValue = new Door(resolve)
+  const result: ExecutionResult = await execute({ schema, document, contextValue, rootValue })
   const [error] = result.errors ?? []
   if (error) throw causeOf(error)
-  return result.data?.[operation.fieldName]
+  return result.data?.[fieldName]
 }
 
 async function answer(

@@ -40,7 +40,8 @@ const MEANING: Record<ErrorCode, string> = {
 
 /** Every code that the operation can answer with: what its kind implies, and what its route names. */
 export function errorCodesOf(operation: RestOperation): ErrorCode[] {
-  const { endpoint, route, inputSchema, path } = operation
+  const { endpoint, route, path } = operation
+  const { inputSchema } = endpoint
   const guarded = endpoint.access !== 'anyone'
   const query = queryArgumentsOf(operation)
   const texts = query.filter(({ type }) => ['String', 'ID'].includes(getNamedType(type).name))
@@ -120,13 +121,19 @@ function failure(status: number, codes: ErrorCode[], flags: Flags, headers: Answ
   }
 }
 
+const FIELD_ERRORS: Schema = { type: 'array', items: referenceTo('schemas', 'FieldError') }
+
 /** The envelope, with the codes that can be in it. */
 const envelopeOf = (status: number, codes: ErrorCode[]): Schema => ({
   ...referenceTo('schemas', 'Error'),
   properties: {
     error: {
       ...(status === 422 && { required: ['errors'] }),
-      properties: { code: { enum: codes.map(publicCodeOf) }, statusCode: { const: status } },
+      properties: {
+        code: { enum: codes.map(publicCodeOf) },
+        statusCode: { const: status },
+        ...(status === 422 && { errors: { ...FIELD_ERRORS, minItems: 1 } }),
+      },
     },
   },
 })
@@ -154,11 +161,7 @@ export const ERROR_SCHEMAS: Record<string, Schema> = {
       message: text('Sentence for people; the wording may change.'),
       statusCode: { type: 'integer', description: 'HTTP status of the answer.' },
       requestId: text('Id of the request, by which the logs of the service name it.'),
-      errors: {
-        type: 'array',
-        description: 'Fields that are not valid, one entry each.',
-        items: { $ref: '#/components/schemas/FieldError' },
-      },
+      errors: { ...FIELD_ERRORS, description: 'Fields that are not valid, one entry each.' },
       details: { type: 'object', additionalProperties: true, description: 'Facts that belong to the code.' },
       suggestion: text('Advice on what to do about it.'),
     },

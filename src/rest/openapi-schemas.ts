@@ -82,10 +82,11 @@ export function componentSchemas(
   )
   const answers = projection(schema, [...operations]).getTypeMap()
   const add = (given: GraphQLType): void => {
-    const { name } = getNamedType(given)
+    const named = getNamedType(given)
+    const { name } = named
     const type = answers[name]
     if (found.has(name)) return
-    if (isEnumType(type)) found.set(name, enumSchema(type))
+    if (isEnumType(named)) found.set(name, enumSchema(named))
     if (!isObjectType(type)) return
     found.set(name, objectSchema(type, omitted.get(name) ?? []))
     for (const field of Object.values(type.getFields())) add(field.type)
@@ -109,8 +110,8 @@ export const inputNameOf = ({ field }: Pick<RestOperation, 'field'>): string | n
 /** The body of an operation, from the zod schema that checks it, and what it refers to. */
 function inputSchemas(schema: GraphQLSchema, operation: RestOperation): [string, Schema][] {
   const name = inputNameOf(operation)
-  if (!operation.inputSchema || !name) return []
-  const json = z.toJSONSchema(operation.inputSchema, {
+  if (!operation.endpoint.inputSchema || !name) return []
+  const json = z.toJSONSchema(operation.endpoint.inputSchema, {
     io: 'input',
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => mend(schema, zodSchema, jsonSchema),
@@ -130,6 +131,8 @@ function mend(schema: GraphQLSchema, part: z.core.$ZodType, json: Schema): void 
   const hasShape = ['type', 'anyOf', 'oneOf', 'allOf', '$ref'].some((key) => key in json)
   const type = scalar && schema.getType(scalar)
   if (isScalarType(type) && !hasShape) Object.assign(json, { ...presentSchema(type), ...json })
+  // Anything, or null, is anything.
+  if (json.anyOf?.some((one) => Object.keys(one).length === 0)) delete json.anyOf
   // zod says of every integer how far JavaScript can count.
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum

@@ -11,6 +11,18 @@ Every answer has an \`X-Request-Id\`: the one that the request came with, or a n
 
 A project may send a limited number of requests in a minute, over all endpoints; the \`RateLimit-\` headers say how many are left. The public key has four fifths of them. In GraphQL each root field counts.`
 
+/** What the sections hold, by the tag of their operations. */
+export const SECTIONS: Record<string, string> = {
+  'Public API': 'Sending, tracking and checking of addresses: what applications call.',
+  Configuration: 'What this service has switched on.',
+  Contacts: 'People who are written to: their data, custom fields, CSV import and bulk changes.',
+  Domains: 'Domains that mail is sent from, with the DNS records that they need.',
+  Events: 'What contacts have done, with counts and uses of each name.',
+  Segments: 'Groups of contacts: those that meet a condition, or a list of members.',
+  Templates: 'Messages with placeholders that are filled in when they are sent.',
+  Uploads: 'Images to show in mail.',
+}
+
 export const SECURITY_SCHEMES: OpenApiDocument['components']['securitySchemes'] = {
   publicKey: { type: 'http', scheme: 'bearer', description: 'The public key of the project, pk_…' },
   secretKey: { type: 'http', scheme: 'bearer', description: 'The secret key of the project, sk_…' },

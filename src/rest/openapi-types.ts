@@ -43,9 +43,15 @@ export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 export type OpenApiDocument = {
   openapi: '3.1.0'
-  info: { title: string; version: string; description: string; license: { name: string; identifier: string } }
+  info: {
+    title: string
+    version: string
+    description: string
+    contact: { name: string; url: string }
+    license: { name: string; identifier: string }
+  }
   servers: { url: string }[]
-  tags: { name: string }[]
+  tags: { name: string; description?: string }[]
   paths: Record<string, Partial<Record<Method, Operation>>>
   components: {
     securitySchemes: Record<string, { type: 'http'; scheme: 'bearer'; description: string }>

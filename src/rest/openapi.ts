@@ -5,7 +5,7 @@ import type { Access } from '../admission/access.ts'
 import type { RestRoute } from '../graphql/rest-route.ts'
 import { ERROR_SCHEMAS, failuresOf, queryArgumentsOf } from './openapi-errors.ts'
 import { componentSchemas, described, inputNameOf, presentSchema, schemaOf } from './openapi-schemas.ts'
-import { HEADERS, IDEMPOTENCY_PARAMETERS, INTRODUCTION, SECURITY_SCHEMES } from './openapi-texts.ts'
+import { HEADERS, IDEMPOTENCY_PARAMETERS, INTRODUCTION, SECTIONS, SECURITY_SCHEMES } from './openapi-texts.ts'
 import {
   type Answer,
   type Method,
@@ -33,6 +33,7 @@ export function openApiDocument(
       title: 'Mailwright API',
       version: version(),
       description: INTRODUCTION,
+      contact: { name: 'Whoever runs this service', url: options.serverUrl },
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: options.serverUrl }],
@@ -57,12 +58,12 @@ function version(): string {
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** The public API first, then the others by name. */
-function tagsOf(operations: readonly RestOperation[]): { name: string }[] {
+function tagsOf(operations: readonly RestOperation[]): OpenApiDocument['tags'] {
   const names = [...new Set(operations.map(({ route }) => route.tag))]
   const isPublic = (tag: string) =>
     operations.some(({ path, route }) => route.tag === tag && path.startsWith('/v1/'))
   const sorted = names.toSorted((a, b) => Number(isPublic(b)) - Number(isPublic(a)) || compare(a, b))
-  return sorted.map((name) => ({ name }))
+  return sorted.map((name) => ({ name, ...described({ description: SECTIONS[name] }) }))
 }
 
 const METHODS: readonly Method[] = ['get', 'post', 'put', 'patch', 'delete']
@@ -146,7 +147,7 @@ function parametersOf(operation: RestOperation): (Parameter | Reference)[] {
 
 function bodyOf(operation: RestOperation): Operation['requestBody'] {
   const name = inputNameOf(operation)
-  const { inputSchema } = operation
+  const { inputSchema } = operation.endpoint
   if (!inputSchema || !name) return undefined
   const [example] = z.globalRegistry.get(inputSchema)?.examples ?? []
   const schema = referenceTo('schemas', name)

@@ -7,9 +7,7 @@ import {
   isObjectType,
 } from 'graphql'
 import { useSofa } from 'sofa-api'
-import type { z } from 'zod'
 import { type Endpoint, endpointOf } from '../graphql/endpoint-plugin.ts'
-import { inputSchemaOf } from '../graphql/inputs/input-schema.ts'
 import type { RestRoute } from '../graphql/rest-route.ts'
 import { type KnownFields, knownFieldsOf } from './unknown-fields.ts'
 
@@ -22,9 +20,9 @@ export type RestOperation = {
   field: GraphQLField<unknown, unknown>
   endpoint: Endpoint
   route: RestRoute
-  /** What Sofa made of the field: one operation that selects the whole answer. */
+  /** The schema as REST shows it, and what Sofa has made of the field: an operation that selects the whole answer. */
+  schema: GraphQLSchema
   document: DocumentNode
-  inputSchema: z.ZodType | null
   /** The fields that a body may have; null when there is none, or any may stand there. */
   knownFields: KnownFields | null
 }
@@ -35,31 +33,31 @@ export async function restOperations(schema: GraphQLSchema): Promise<RestOperati
     ...routed(schema.getQueryType()?.getFields(), 'Query'),
     ...routed(schema.getMutationType()?.getFields(), 'Mutation'),
   ]
-  const documents = await documentsBySofa(projection(schema, found), found)
+  const shown = projection(schema, found)
+  const documents = await documentsBySofa(shown, found)
   return found.map((operation) => {
     const document = documents.get(operation.fieldName)
     if (!document) throw new Error(`Sofa has made no operation of ${operation.fieldName}`)
-    return { ...operation, document }
+    return { ...operation, schema: shown, document }
   })
 }
 
-type Routed = Omit<RestOperation, 'document'>
+type Routed = Omit<RestOperation, 'schema' | 'document'>
 
 function routed(fields: GraphQLFieldMap<unknown, unknown> | undefined, kind: Routed['kind']): Routed[] {
   return Object.values(fields ?? {}).flatMap((field) => {
     const endpoint = endpointOf(field.extensions)
     if (!endpoint?.rest) return []
     const { method, path } = endpoint.rest
-    const inputSchema = inputSchemaOf(field)
-    const knownFields = inputSchema && knownFieldsOf(inputSchema)
+    const knownFields = endpoint.inputSchema && knownFieldsOf(endpoint.inputSchema)
     const common = { method, path, fieldName: field.name, kind, field, endpoint }
-    return [{ ...common, route: endpoint.rest, inputSchema, knownFields }]
+    return [{ ...common, route: endpoint.rest, knownFields }]
   })
 }
 
 /**
  * The schema as REST shows it: root fields with a route, and objects without relations. Sofa selects every
- * nested field, and a relation would pull in whole tables.
+ * nested field, and a relation would pull in whole tables. The facade reads the arguments, so none are left.
  */
 export function projection(
   schema: GraphQLSchema,
@@ -67,7 +65,8 @@ export function projection(
 ): GraphQLSchema {
   const names = new Set(operations.map((operation) => operation.fieldName))
   return mapSchema(schema, {
-    [MapperKind.ROOT_FIELD]: (config, fieldName) => (names.has(fieldName) ? config : null),
+    [MapperKind.SUBSCRIPTION]: () => null,
+    [MapperKind.ROOT_FIELD]: (config, fieldName) => (names.has(fieldName) ? { ...config, args: {} } : null),
     [MapperKind.OBJECT_FIELD]: (config) => (isRelation(config) ? null : config),
   })
 }

@@ -1,4 +1,11 @@
-import { type GraphQLNamedType, getNamedType, isEnumType, isNonNullType } from 'graphql'
+import {
+  coerceInputValue,
+  type GraphQLInputType,
+  type GraphQLNamedType,
+  getNamedType,
+  isEnumType,
+  isNonNullType,
+} from 'graphql'
 import { badRequest } from '../errors.ts'
 import type { RestOperation } from './operations.ts'
 
@@ -14,47 +21,41 @@ export const parameterNames = (operation: RestOperation, params: Record<string, 
     .map(({ name }) => name)
     .filter((name) => name !== 'input' && !(name in params) && isRestArgument(operation, name))
 
-/** Query-string parameters are the arguments of the field; the ones it does not have are ignored. */
-export function queryArguments(
+/**
+ * The arguments of a field, without its input, from path and query string as GraphQL would give them. Parameters that the
+ * field does not have are ignored. Throws BAD_REQUEST for one that is missing or of another type.
+ */
+export function argumentsOf(
   operation: RestOperation,
   query: URLSearchParams,
   params: Record<string, string>,
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {}
-  for (const arg of operation.field.args) {
-    const text = query.get(arg.name)
-    if (text === null || arg.name in params || !isRestArgument(operation, arg.name)) continue
-    values[arg.name] = fromText(arg.name, getNamedType(arg.type), text)
+  for (const { name, type, defaultValue } of operation.field.args) {
+    if (name === 'input') continue
+    const text = params[name] ?? (isRestArgument(operation, name) ? query.get(name) : null)
+    if (text !== null) values[name] = fromParameter(name, type, text)
+    else if (defaultValue !== undefined) values[name] = defaultValue
+    else if (isNonNullType(type)) throw badRequest(`The parameter ${name} is required.`)
   }
   return values
 }
 
-/** GraphQL's Int has 32 bits. */
-const MAX_INT = 2 ** 31 - 1
-
-function fromText(name: string, type: GraphQLNamedType, text: string): string | number | boolean {
-  if (isEnumType(type)) {
-    const names = type.getValues().map((value) => value.name)
-    if (!names.includes(text)) throw badRequest(`The parameter ${name} must be one of ${names.join(', ')}.`)
-    return text
-  }
-  if (type.name === 'Boolean') {
-    if (text !== 'true' && text !== 'false') throw badRequest(`The parameter ${name} must be true or false.`)
-    return text === 'true'
-  }
-  if (type.name !== 'Int') return text
-  const number = Number(text)
-  if (!/^-?\d+$/.test(text) || Math.abs(number) > MAX_INT) {
-    throw badRequest(`The parameter ${name} must be an integer.`)
-  }
-  return number
+function fromParameter(name: string, type: GraphQLInputType, text: string): unknown {
+  const named = getNamedType(type)
+  // GraphQL takes a number or a boolean for what it is, not its text.
+  const isNumber = named.name === 'Int' && /^-?\d+$/.test(text)
+  const isBoolean = named.name === 'Boolean' && /^(true|false)$/.test(text)
+  return coerceInputValue(isNumber ? Number(text) : isBoolean ? text === 'true' : text, type, () => {
+    throw badRequest(`The parameter ${name} must be ${expected(named)}.`)
+  })
 }
 
-/** Throws BAD_REQUEST for an argument that is missing. */
-export function assertArguments(operation: RestOperation, values: Record<string, unknown>): void {
-  for (const arg of operation.field.args) {
-    if (isNonNullType(arg.type) && values[arg.name] === undefined) {
-      throw badRequest(`The parameter ${arg.name} is required.`)
-    }
+function expected(type: GraphQLNamedType): string {
+  if (isEnumType(type)) {
+    const names = type.getValues().map((value) => value.name)
+    return `one of ${names.join(', ')}`
   }
+  if (type.name === 'Int') return 'an integer'
+  return type.name === 'Boolean' ? 'true or false' : `a valid ${type.name}`
 }

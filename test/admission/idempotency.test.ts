@@ -152,6 +152,21 @@ scenario('A repeated Idempotency-Key', startService, (test) => {
     assert.is((await send('refused')).status, 409)
   })
 
+  test('is refused before the input is read, through both doors', async (service) => {
+    const { project, track, trackByGraphQL } = await keyed(service)
+    assert.is((await track('taken')).status, 200)
+    const connection = openRaw(service.url)
+    connection.write(
+      `POST /v1/track HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${project.public}\r\nIdempotency-Key: taken\r\nContent-Length: 100000\r\n\r\n`,
+    )
+    assert.is((await connection.answer()).status, 409)
+    connection.end()
+    const unchecked = { ...TRACK, email: 'nobody' }
+    assertGraphQLRefused(await trackByGraphQL('taken', unchecked), 409, 'IDEMPOTENCY_KEY_REUSED')
+    assertGraphQLRefused(await trackByGraphQL('free', unchecked), 422, 'VALIDATION_ERROR')
+    assert.is((await track('free')).status, 200)
+  })
+
   test('belongs to its project', async (service) => {
     const [one, other] = [await keyed(service), await keyed(service)]
     assert.is((await one.track('same')).status, 200)

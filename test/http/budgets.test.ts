@@ -45,7 +45,7 @@ function actorOf({ request }: Exchange): Actor {
   const [kind, id] = (request.headers.authorization ?? '').split(' ')
   if (!id) return { kind: 'anonymous' }
   const keyKind = kind === 'public' ? 'public' : 'secret'
-  return { kind: 'key', keyKind, keyHash: Buffer.alloc(0), project: { ...PROJECT, id } }
+  return { kind: 'key', keyKind, keyHash: Buffer.alloc(0), project: { ...PROJECT, id }, isRemembered: false }
 }
 
 type Given = { waitMs?: number; pace?: Pace; bodyPace?: Parameters<typeof readBody>[2] }

@@ -11,7 +11,8 @@ import {
 import * as assert from 'uvu/assert'
 import { RateLimiter } from '../../src/admission/limits.ts'
 import type { Endpoint } from '../../src/graphql/endpoint-plugin.ts'
-import { get, post, remove } from '../../src/graphql/rest-route.ts'
+import { get, nameOf, post, type RestRoute, remove } from '../../src/graphql/rest-route.ts'
+import { type Args, gated } from '../../src/graphql/run-endpoint.ts'
 import { Admission } from '../../src/http/admission.ts'
 import { StrangerLimit } from '../../src/http/budgets/stranger-limit.ts'
 import { createHttpServer, serveRoutes } from '../../src/http/server.ts'
@@ -23,9 +24,13 @@ import { assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
 import { requestTo, startService } from '../support/service.ts'
 
-const endpoint = (rest: Endpoint['rest'], writes = false) => ({
-  endpoint: { access: 'anyone', writes, rest, idempotent: false } satisfies Endpoint,
-})
+/** What makes a field an operation that anyone may use. */
+function operation(rest: RestRoute, resolve: (root: unknown, args: Args) => unknown, writes = false) {
+  const endpoint: Endpoint = {
+    ...{ name: nameOf(rest), access: 'anyone', writes, rest, idempotent: false, inputSchema: null },
+  }
+  return { extensions: { endpoint }, resolve: gated(endpoint, resolve) }
+}
 
 const args = {
   limit: { type: GraphQLInt },
@@ -39,25 +44,22 @@ const schema = new GraphQLSchema({
   query: new GraphQLObjectType({
     name: 'Query',
     fields: {
-      list: { type: GraphQLString, args, extensions: endpoint(get('/list', 'T')), resolve: echo },
+      list: { type: GraphQLString, args, ...operation(get('/list', 'T'), echo) },
       thing: {
         type: GraphQLString,
         args: { id: { type: new GraphQLNonNull(GraphQLID) }, idx: { type: GraphQLString } },
-        extensions: endpoint(get('/things/:id', 'T')),
-        resolve: echo,
+        ...operation(get('/things/:id', 'T'), echo),
       },
       found: {
         type: GraphQLString,
         args: { q: { type: new GraphQLNonNull(GraphQLString) } },
-        extensions: endpoint(get('/found', 'T')),
-        resolve: echo,
+        ...operation(get('/found', 'T'), echo),
       },
       nothing: {
         type: new GraphQLNonNull(GraphQLString),
-        extensions: endpoint(get('/nothing', 'T')),
-        resolve: () => null,
+        ...operation(get('/nothing', 'T'), () => null),
       },
-      wrong: { type: GraphQLInt, extensions: endpoint(get('/wrong', 'T')), resolve: () => 'internal text' },
+      wrong: { type: GraphQLInt, ...operation(get('/wrong', 'T'), () => 'internal text') },
     },
   }),
   mutation: new GraphQLObjectType({
@@ -65,14 +67,12 @@ const schema = new GraphQLSchema({
     fields: {
       wrapped: {
         type: GraphQLString,
-        extensions: endpoint(post('/wrapped', 'T', { wrapped: true, status: 202 }), true),
-        resolve: () => 'done',
+        ...operation(post('/wrapped', 'T', { wrapped: true, status: 202 }), () => 'done', true),
       },
       removed: {
         type: GraphQLBoolean,
         args: { id: { type: new GraphQLNonNull(GraphQLID) } },
-        extensions: endpoint(remove('/things/:id', 'T'), true),
-        resolve: () => true,
+        ...operation(remove('/things/:id', 'T'), () => true, true),
       },
     },
   }),
@@ -88,7 +88,7 @@ async function startFacade() {
     strangers: new StrangerLimit({ perMinute: 0, trustedProxies: [] }),
     now: services.now,
   })
-  const facade = { schema, services: { ...services, log: captured.log }, admission }
+  const facade = { services: { ...services, log: captured.log }, admission }
   const server = createHttpServer()
   serveRoutes(server, {
     routes: restRoutes(facade, await restOperations(schema)),

@@ -1,9 +1,9 @@
-import { buildSchema, type GraphQLSchema, isInputObjectType } from 'graphql'
+import { buildSchema, type GraphQLSchema } from 'graphql'
 import { JSONObjectResolver } from 'graphql-scalars'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
 import type { Endpoint } from '../../src/graphql/endpoint-plugin.ts'
-import { create, get, post, type RestRoute, remove } from '../../src/graphql/rest-route.ts'
+import { create, get, nameOf, post, type RestRoute, remove } from '../../src/graphql/rest-route.ts'
 import { id, jsonObject, optional } from '../../src/lib/fields.ts'
 import { docsPage } from '../../src/rest/docs.ts'
 import { openApiDocument } from '../../src/rest/openapi.ts'
@@ -13,20 +13,17 @@ import { nothingShared, scenario } from '../support/scenario.ts'
 import { checkerOf, describedFailures, describedOperations } from './openapi-checker.ts'
 
 const endpoint = (rest: RestRoute, options: Partial<Endpoint> = {}): { endpoint: Endpoint } => ({
-  endpoint: { access: 'secretKey', writes: false, rest, idempotent: false, ...options },
+  endpoint: {
+    ...{ name: nameOf(rest), access: 'secretKey', writes: false, rest, idempotent: false, inputSchema: null },
+    ...options,
+  },
 })
 
-/** A schema written as text, with the routes of its fields and the check of its input. */
-function schemaOf(
-  text: string,
-  routes: Record<string, { endpoint: Endpoint }>,
-  input?: z.ZodType,
-): GraphQLSchema {
+/** A schema written as text, with the routes of its fields. */
+function schemaOf(text: string, routes: Record<string, { endpoint: Endpoint }>): GraphQLSchema {
   const schema = buildSchema(`scalar JSON scalar JSONObject ${text}`)
   const fields = { ...schema.getQueryType()?.getFields(), ...schema.getMutationType()?.getFields() }
   for (const [name, extensions] of Object.entries(routes)) Object.assign(fields[name] ?? {}, { extensions })
-  const type = schema.getType('ThingInput')
-  if (isInputObjectType(type)) type.extensions = { checkedBy: input }
   const scalar = schema.getType('JSONObject')
   if (scalar) scalar.extensions = JSONObjectResolver.extensions
   return schema
@@ -122,10 +119,11 @@ scenario('What the API description makes of a schema', nothingShared, (test) => 
     const routes = {
       make: endpoint(create('/things', 'Things', { errors: ['CONFLICT'], shortErrorFor: ['name'] }), {
         writes: true,
+        inputSchema: input,
       }),
       drop: endpoint(remove('/things/:id', 'Things'), { writes: true }),
     }
-    const document = await describe(schemaOf(mutation, routes, input))
+    const document = await describe(schemaOf(mutation, routes))
     const { value } = checkerOf(document)
     for (const [body, accepted] of [
       [{ name: 'a' }, true],
@@ -176,7 +174,9 @@ scenario('What the API description makes of a schema', nothingShared, (test) => 
         return z.array(itself)
       },
     })
-    const recursive = schemaOf(mutation, { make: endpoint(post('/things', 'Things')) }, itself)
+    const recursive = schemaOf(mutation, {
+      make: endpoint(post('/things', 'Things'), { inputSchema: itself }),
+    })
     for (const [schema, message] of [
       [odd, /scalar Odd needs/],
       [missing, /no argument for :id/],

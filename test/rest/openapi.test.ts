@@ -19,6 +19,18 @@ async function start() {
 
 const committed = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 
+/** Whether both take some path, and neither is the more exact one. */
+function areAmbiguous(one: string[], other: string[]): boolean {
+  const isOpen = (part: string | undefined) => part?.startsWith('{') === true
+  const places = one.map((part, index) => [part, other[index]] as const)
+  return (
+    one.length === other.length &&
+    places.every(([a, b]) => a === b || isOpen(a) || isOpen(b)) &&
+    places.some(([a, b]) => isOpen(a) && !isOpen(b)) &&
+    places.some(([a, b]) => isOpen(b) && !isOpen(a))
+  )
+}
+
 /** The names of the fields that an operation asks for, nested ones too. */
 function selected(set: SelectionSetNode | undefined): unknown {
   if (!set) return null
@@ -96,6 +108,39 @@ scenario('The API description', start, (test) => {
     assert.equal([...new Set(schemes)].toSorted(), Object.keys(securitySchemes).toSorted())
   })
 
+  test('says of every operation and section what it is for, and how it fails', ({ document }) => {
+    const operations = describedOperations(document).map(({ operation }) => operation)
+    const ids = operations.map(({ operationId }) => operationId)
+    assert.is(new Set(ids).size, ids.length)
+    for (const { operationId, summary, description, responses } of operations) {
+      const statuses = Object.keys(responses).map((status) => status.charAt(0))
+      assert.ok(summary && description && statuses.includes('2') && statuses.includes('4'), operationId)
+    }
+    const used = new Set(operations.flatMap(({ tags }) => tags))
+    assert.equal(
+      document.tags.map(({ name }) => name),
+      [...used].toSorted(
+        (a, b) => Number(b === 'Public API') - Number(a === 'Public API') || (a < b ? -1 : 1),
+      ),
+    )
+    for (const { name, description } of document.tags) assert.ok(description, name)
+    assert.ok(document.info.contact.url)
+  })
+
+  test('has one pair of paths that are ambiguous, which the contract gives', ({ document }) => {
+    const paths = Object.keys(document.paths).map((path) => path.split('/'))
+    const pairs = paths.flatMap((one, index) =>
+      paths
+        .slice(index + 1)
+        .filter((other) => areAmbiguous(one, other))
+        .map((other) => [one, other]),
+    )
+    assert.equal(
+      pairs.map((pair) => pair.map((path) => path.join('/'))),
+      [['/events/{eventName}/usage', '/events/contact/{contactId}']],
+    )
+  })
+
   test('describes exactly the fields that each operation asks for', ({ document, operations }) => {
     for (const operation of operations) {
       const [definition] = operation.document.definitions
@@ -113,7 +158,8 @@ scenario('The API description', start, (test) => {
     operations,
   }) => {
     const { value } = checkerOf(document)
-    for (const { inputSchema, fieldName, route } of operations) {
+    for (const { endpoint, fieldName, route } of operations) {
+      const { inputSchema } = endpoint
       if (!inputSchema || route.upload) continue
       const { operation } =
         describedOperations(document).find((one) => one.operation.operationId === fieldName) ?? {}
@@ -130,7 +176,7 @@ scenario('The API description', start, (test) => {
     operations,
   }) => {
     const { value } = checkerOf(document)
-    const inputSchema = operations.find(({ fieldName }) => fieldName === 'sendEmail')?.inputSchema
+    const inputSchema = operations.find(({ fieldName }) => fieldName === 'sendEmail')?.endpoint.inputSchema
     const message = { to: 'Ada <ada@example.org>', from: 'a@example.org', subject: 's', body: 'b' }
     const template = '0197A3C2-5E00-7000-8000-4D61696C7772'
     const list = ['a@example.org', { email: 'b@example.org', name: null }]

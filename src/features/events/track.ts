@@ -59,10 +59,8 @@ export async function trackEvent(ctx: Ctx, input: Tracked): Promise<TrackResult>
 function record(ctx: Ctx, input: Tracked, params: TrackParams): Promise<TrackRow[]> {
   if ('contactId' in input) return ctx.sql(trackKnown, { ...params, contactId: input.contactId })
   const { email } = input
-  const { reservation } = ctx
-  if (reservation?.kind !== 'held') return ctx.sql(track, { ...params, email })
-  const { key, holder, bodyHash } = reservation
-  return ctx.sql(trackOnce, { ...params, email, key, holder, bodyHash, timestamp: params.now.toISOString() })
+  if (!ctx.heldKey) return ctx.sql(track, { ...params, email })
+  return ctx.sql(trackOnce, { ...params, ...ctx.heldKey, email, timestamp: params.now.toISOString() })
 }
 
 /** Without a contact the statement is run again: this one was deleted by another request meanwhile. */

@@ -66,7 +66,7 @@ export async function store(ctx: Ctx, send: ReadySend): Promise<boolean> {
   const shape = {
     single: addressed.length === 1,
     contacts,
-    once: ctx.reservation?.kind === 'held',
+    once: ctx.heldKey !== null,
     files: files.length > 0,
   }
   const htmlLength = addressed.reduce((sum, { composed }) => sum + composed.html.length, 0)
@@ -98,15 +98,13 @@ function paramsOf(ctx: Ctx, { input, change, message, addressed, files, result }
     attachmentSetId: files.length > 0 ? newId(result.timestamp) : null,
     fileBytes: files.reduce((sum, { content }) => sum + content.length, 0),
     clockShift: ctx.services.clockShift(),
-    ...(ctx.reservation?.kind === 'held' && onceParams(ctx.reservation, result)),
+    ...(ctx.heldKey && onceParams(ctx.heldKey, result)),
     ...(files.length > 0 && fileParams(files)),
   }
 }
 
-const onceParams = ({ key, holder, bodyHash }: HeldKey, result: SendResult): OnceParams => ({
-  key,
-  holder,
-  bodyHash,
+const onceParams = (held: HeldKey, result: SendResult): OnceParams => ({
+  ...held,
   answer: JSON.stringify(result),
 })
 

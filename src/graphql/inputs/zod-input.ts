@@ -25,8 +25,7 @@ const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.sli
 
 /**
  * Makes a GraphQL input type from a zod schema, so that shape, rules and descriptions of an input are written
- * once; the REST facade checks bodies with the same schema, and the API description is made from it. What the
- * schema returns must itself be a valid input, because it travels through GraphQL once more. `enums` are the
+ * once; both doors are checked with the same schema, and the API description is made from it. `enums` are the
  * enumerations that it refers to.
  */
 export function inputFromZod<Schema extends z.ZodObject>(
@@ -40,7 +39,6 @@ export function inputFromZod<Schema extends z.ZodObject>(
     field,
   ])
   const ref = builder.inputType(name, {
-    extensions: checkedBy(schema),
     ...describedBy(schema),
     fields: (t) =>
       Object.fromEntries(
@@ -57,8 +55,10 @@ export function inputFromZod<Schema extends z.ZodObject>(
 }
 
 /** The argument `input` of a root field, which is said to be what its type is. */
-export const inputArgument = <Schema extends z.ZodObject>(name: string, schema: Schema, enums: Enums = []) =>
-  ({ type: inputFromZod(name, schema, enums), required: true, ...describedBy(schema) }) as const
+export function inputArgument<Schema extends z.ZodObject>(name: string, schema: Schema, enums: Enums = []) {
+  const type = inputFromZod(name, schema, enums)
+  return { type, required: true, extensions: checkedBy(schema), ...describedBy(schema) } as const
+}
 
 const acceptsUndefined = (schema: z.core.$ZodType): boolean => z.safeParse(schema, undefined).success
 

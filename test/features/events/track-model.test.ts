@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
 import { hashKey } from '../../../src/admission/access.ts'
-import { withReservation } from '../../../src/admission/idempotency.ts'
+import { underKey } from '../../../src/admission/idempotency.ts'
 import { type Ctx, createCtx } from '../../../src/ctx.ts'
 import { trackInput } from '../../../src/features/events/track.input.ts'
 import { trackEvent } from '../../../src/features/events/track.ts'
@@ -117,7 +117,8 @@ async function hotTrack(
   if (!call.idempotent) await trackEvent(at, input)
   else {
     const request = { key: idempotencyKey, request: 'POST /v1/track', replay: false }
-    await withReservation(at, request, (held) => trackEvent(held, input))
+    const readArgs = async () => ({ input })
+    await underKey(at, request, readArgs, (args, held) => trackEvent(held, args.input))
   }
 }
 
