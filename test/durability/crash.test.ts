@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/db/embedded/embedded-postgres.ts'
 import { provision } from '../support/backstage.ts'
 import { startMailSink } from '../support/mail-sink.ts'
+import { sendBody } from '../support/mailing.ts'
 import { emailStates, query, unfinished } from '../support/query.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Random, seeded } from '../support/seeded.ts'
@@ -66,7 +67,7 @@ async function client(url: string, project: Project, ledger: Ledger, random: Ran
 }
 
 async function postOne(url: string, project: Project, to: string, ledger: Ledger): Promise<void> {
-  const body = { to, from: `hello@${project.domain}`, subject: 'Durable', body: `<p>${to}</p>` }
+  const body = sendBody(project, { to })
   for (;;) {
     try {
       const answer = await requestTo(`${url}/v1/send`, 'POST', { key: project.secret, body })

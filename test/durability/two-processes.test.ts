@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert'
 import { rotateKeys } from '../../src/features/projects/projects.ts'
 import { openBackstage } from '../support/backstage.ts'
 import { startMailSink } from '../support/mail-sink.ts'
+import { sendBody } from '../support/mailing.ts'
 import { emailStates, unfinished } from '../support/query.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Answer, cloneDatabase, type Project, requestTo, until } from '../support/service.ts'
@@ -66,7 +67,7 @@ const send = (service: ServiceProcess, { secret, domain }: Project, to: unknown,
   requestTo(`${service.url}/v1/send`, 'POST', {
     key: secret,
     headers,
-    body: { to, from: `hello@${domain}`, subject: 'Two', body: '<p>Two</p>' },
+    body: sendBody({ domain }, { to }),
   })
 
 const track = (service: ServiceProcess, { public: key }: Project) =>

@@ -78,7 +78,7 @@ scenario('Routes', startService, (test) => {
     }
   })
 
-  test('answer HEAD like GET, without a body', async ({ url, call, project }) => {
+  test('answer HEAD like GET, without a body', async ({ url, as, project }) => {
     const connection = openRaw(url)
     const authorization = `Authorization: Bearer ${project.secret}`
     for (const [path, status] of [
@@ -89,7 +89,7 @@ scenario('Routes', startService, (test) => {
       connection.write(`HEAD ${path} HTTP/1.1\r\nHost: x\r\n${authorization}\r\n\r\n`)
       const head = await connection.answer({ head: true })
       assert.is(head.status, status, path)
-      const get = await call('GET', path, { key: project.secret })
+      const get = await as(project).get(path)
       assert.is(head.headers['content-length'], get.headers.get('content-length'), path)
     }
     for (const [path, status] of [
@@ -130,13 +130,13 @@ scenario('X-Request-Id', startService, (test) => {
     }
   })
 
-  test('is another one for each request, on every kind of answer', async ({ call, graphql, project }) => {
+  test('is another one for each request, on every kind of answer', async ({ as, call, graphql, project }) => {
     const answers = [
       await call('GET', '/health/live'),
       await call('OPTIONS', '/v1/track'),
       await call('GET', '/nothing'),
       await call('GET', '/mailbox'),
-      await call('POST', '/v1/track', { key: project.public, body: { email: 'a@b.co', event: 'e' } }),
+      await as(project.public).post('/v1/track', { email: 'a@b.co', event: 'e' }),
       await graphql('{ __typename }'),
       await graphql('{ nothing }'),
     ]

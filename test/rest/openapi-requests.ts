@@ -49,7 +49,7 @@ function csvForm(): FormData {
 
 /** Queues a job over this path and returns its id as a parameter. */
 async function queued(service: Service, path: string, body: unknown): Promise<Pick<Case, 'params'>> {
-  const answer = await service.call('POST', path, { key: service.project.secret, body })
+  const answer = await service.as().post(path, body)
   if (answer.status !== 202) throw new Error(`POST ${path} failed: ${answer.text}`)
   return { params: { jobId: answer.body.jobId } }
 }
@@ -67,7 +67,7 @@ async function usedField(service: Service): Promise<Pick<Case, 'params'>> {
 const newPerson = () => ({ email: `${randomUUID()}@example.org`, data: { plan: 'pro' } })
 
 async function made(service: Service, path: string, body: unknown): Promise<{ id: string }> {
-  const answer = await service.call('POST', path, { key: service.project.secret, body })
+  const answer = await service.as().post(path, body)
   if (answer.status !== 201) throw new Error(`POST ${path} failed: ${answer.text}`)
   return { id: answer.body.id }
 }
@@ -89,7 +89,7 @@ const members = () => ({ emails: [newPerson().email, 'nobody@example.org'] })
 async function newEvent(service: Service): Promise<{ name: string; contactId: string }> {
   const [{ id: contactId }, name] = [await made(service, '/contacts', newPerson()), randomUUID()]
   const body = { name, contactId, data: { plan: 'pro' } }
-  await service.call('POST', '/events/track', { key: service.project.secret, body })
+  await service.as().post('/events/track', body)
   return { name, contactId }
 }
 

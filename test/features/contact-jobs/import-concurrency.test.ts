@@ -50,10 +50,9 @@ scenario('Imports at the same time', start, (test) => {
     const lines = numbers.map((n) => `p${n}@example.org,${n}`)
     const tracked = async () => {
       for (const n of numbers.filter((one) => one % 10 === 0).toReversed()) {
-        const { status, text } = await service.call('POST', '/v1/track', {
-          key: project.public,
-          body: { email: `p${n}@example.org`, event: 'seen', data: { tracked: n } },
-        })
+        const { status, text } = await service
+          .as(project.public)
+          .post('/v1/track', { email: `p${n}@example.org`, event: 'seen', data: { tracked: n } })
         assert.is(status, 200, text)
       }
     }

@@ -4,7 +4,6 @@ import { createContactInput } from '../../../src/features/contacts/contacts.inpu
 import { createContact } from '../../../src/features/contacts/contacts.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
-import { callContacts } from './contact-support.ts'
 
 /** What happens between two pages. `of` picks one of the contacts that there are. */
 type Change =
@@ -101,13 +100,9 @@ class ChangingList {
       given.kind === 'flip' ? { subscribed: !contact.subscribed } : { email: this.#addressOf(given) }
     const method = given.kind === 'delete' ? 'DELETE' : 'PATCH'
     const path = `/${contact.id}`
-    const answer = await callContacts(
-      this.service,
-      method,
-      path,
-      method === 'PATCH' ? body : undefined,
-      this.project,
-    )
+    const answer = await this.service
+      .as(this.project)
+      .call(method, `/contacts${path}`, method === 'PATCH' ? body : undefined)
     assert.ok(answer.status < 300, answer.text)
   }
 
@@ -122,7 +117,7 @@ class ChangingList {
         String(value),
       ]),
     )
-    const answer = await callContacts(this.service, 'GET', `?${parameters}`, undefined, this.project)
+    const answer = await this.service.as(this.project).get(`/contacts?${parameters}`)
     assert.is(answer.status, 200, answer.text)
     return answer.body
   }

@@ -165,7 +165,7 @@ scenario('GET /uploads/:key', start, (test) => {
 
   test('is not for one project alone: the address is all that it takes', async ({ service, image }) => {
     const other = await service.newProject()
-    const answer = await service.call('GET', `/uploads/${image.key}`, { key: other.secret })
+    const answer = await service.as(other).get(`/uploads/${image.key}`)
     assert.is(answer.status, 200)
   })
 
