@@ -64,9 +64,9 @@ scenario('API keys', startService, (test) => {
     }
   })
 
-  test('a public key may only track', async ({ call, project }) => {
+  test('a public key may only track', async ({ as, project }) => {
     for (const [method, path] of OPERATIONS.filter(([, path]) => path !== '/v1/track')) {
-      assertRefused(await call(method, path, { key: project.public }), 401, 'INVALID_API_KEY')
+      assertRefused(await as(project.public).call(method, path), 401, 'INVALID_API_KEY')
     }
   })
 
@@ -214,7 +214,7 @@ scenario('A disabled project', startService, (test) => {
     setProjectDisabled(service.ctx(), id, reason)
 
   test('reads, and every write is 403 PROJECT_DISABLED', async (service) => {
-    const { as, call } = service
+    const { as } = service
     const project = await service.newProject()
     const template = { name: 'a', subject: 'a', body: 'a', from: `a@${project.domain}` }
     const made = await as(project).post('/templates', template)
@@ -231,7 +231,7 @@ scenario('A disabled project', startService, (test) => {
       ['POST', '/templates', project.secret, {}],
       ['DELETE', `/domains/${project.id}`, project.secret, undefined],
     ] as const) {
-      const error = assertRefused(await call(method, path, { key, body }), 403, 'PROJECT_DISABLED')
+      const error = assertRefused(await as(key).call(method, path, body), 403, 'PROJECT_DISABLED')
       assert.equal(error.details, { reason: 'EMAIL_REPUTATION' })
     }
     const mutation = 'mutation ($input: TrackEventInput!) { trackEvent(input: $input) { event } }'

@@ -11,7 +11,7 @@ import { databaseProxy } from '../support/database-proxy.ts'
 import { startMailSink } from '../support/mail-sink.ts'
 import { sendBody } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
-import { cloneDatabase, type Project, requestTo, until } from '../support/service.ts'
+import { callerOf, cloneDatabase, type Project, until } from '../support/service.ts'
 import {
   endProcess,
   launchProcess,
@@ -82,7 +82,7 @@ function startClients(service: ServiceProcess, project: Project, name: string) {
       const to = `${name}${client}x${number}@receiver.example`
       try {
         const body = sendBody(project, { to })
-        const answer = await requestTo(`${service.url}/v1/send`, 'POST', { key: project.secret, body })
+        const answer = await callerOf(service.url, project).post('/v1/send', body)
         if (answer.status === 200) accepted.push(to)
         else failures.push(answer.text)
       } catch (error) {
@@ -189,7 +189,7 @@ scenario('Restarts of the service', start, (test) => {
     const next = await boot()
     assert.is(postgresPid(env.DATA_DIR), database, 'another database was started')
     const body = sendBody(project, { to: 'adopted@receiver.example' })
-    const answer = await requestTo(`${next.url}/v1/send`, 'POST', { key: project.secret, body })
+    const answer = await callerOf(next.url, project).post('/v1/send', body)
     assert.is(answer.status, 200, answer.text)
     await until('the mail', () => sink.counts().has('adopted@receiver.example'))
     await endGently(next)
@@ -210,7 +210,7 @@ scenario('Restarts of the service', start, (test) => {
     const service = await boot()
     const answerAgain = sink.hold()
     const body = sendBody(project, { to: 'held@receiver.example' })
-    await requestTo(`${service.url}/v1/send`, 'POST', { key: project.secret, body })
+    await callerOf(service.url, project).post('/v1/send', body)
     await until('the mail', () => sink.counts().has('held@receiver.example'))
     service.signal('SIGTERM')
     const exit = await service.exited

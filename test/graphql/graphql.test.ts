@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { schema } from '../../src/schema.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
+import { runs } from '../support/seeded.ts'
 import { type Answer, type Body, type Service, startService } from '../support/service.ts'
 
 const TRACK = 'mutation ($input: TrackEventInput!) { trackEvent(input: $input) { contact event } }'
@@ -401,7 +402,7 @@ scenario('The errors of GraphQL', startService, (test) => {
         for (const code of codes) assert.ok(code < 500, `${text} ${answer.text}`)
         assert.ok(codes.length > 0 || answer.body.data)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 })

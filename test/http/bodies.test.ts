@@ -4,6 +4,7 @@ import { capturedLog } from '../support/captured-log.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
+import { runs } from '../support/seeded.ts'
 import { type Answer, type Project, type Service, startService, until } from '../support/service.ts'
 
 const TRACK = { email: 'ada@example.org', event: 'opened_app' }
@@ -408,7 +409,7 @@ scenario('Whatever a body holds', startService, (test) => {
         assert.ok(answer.status < 500, `${answer.status} ${path} ${body} ${answer.text}`)
         assert.ok(answer.body)
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     )
   })
 })

@@ -63,7 +63,7 @@ scenario('Cross-origin requests', withDashboard, (test) => {
     }
   })
 
-  test('to everything else come from the dashboard only, with credentials', async ({ call, project }) => {
+  test('to everything else come from the dashboard only, with credentials', async ({ as, call, project }) => {
     for (const [method, path] of [
       ['GET', '/templates/x'],
       ['DELETE', '/domains/x'],
@@ -79,7 +79,7 @@ scenario('Cross-origin requests', withDashboard, (test) => {
       for (const foreign of [OTHER, `${DASHBOARD}.evil.example`, 'http://dashboard.example', 'null']) {
         const answer = await call('OPTIONS', path, preflight(foreign, method))
         assert.equal(headersOf(answer).slice(0, 2), [null, null], foreign)
-        const actual = await call(method, path, { key: project.secret, headers: { origin: foreign } })
+        const actual = await as(project).call(method, path, undefined, { headers: { origin: foreign } })
         assert.equal(headersOf(actual).slice(0, 2), [null, null], foreign)
       }
     }

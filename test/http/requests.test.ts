@@ -37,7 +37,7 @@ async function answerTo(url: string, bytes: string | Buffer): Promise<RawAnswer>
 }
 
 scenario('Routes', startService, (test) => {
-  test('that are not there are 404 in the envelope', async ({ call, project }) => {
+  test('that are not there are 404 in the envelope', async ({ as, project }) => {
     for (const path of [
       '/v1',
       '/v1/',
@@ -57,7 +57,7 @@ scenario('Routes', startService, (test) => {
       '/constructor',
     ]) {
       for (const method of ['GET', 'POST', 'DELETE']) {
-        const answer = await call(method, path, { key: project.secret })
+        const answer = await as(project).call(method, path)
         if (answer.status !== 405) assertRefused(answer, 404, 'RESOURCE_NOT_FOUND')
       }
     }

@@ -119,7 +119,7 @@ export async function startService(
     call,
     graphql: (query, variables, options) =>
       call('POST', '/graphql', { ...options, body: { query, variables } }),
-    as: (who = project) => callerOf(url, typeof who === 'string' ? who : who.secret),
+    as: (who = project) => callerOf(url, who),
     newProject,
     stop: async () => {
       await app.stop()
@@ -137,8 +137,9 @@ export const withProject = (service: Service, project: Project): Service => ({
   as: (who = project) => service.as(who),
 })
 
-/** Requests to the service at this address. */
-export function callerOf(url: string, key: string): Caller {
+/** Requests to the service at this address, with the secret key of a project or the key that is given. */
+export function callerOf(url: string, who: Pick<Project, 'secret'> | string): Caller {
+  const key = typeof who === 'string' ? who : who.secret
   const call: Caller['call'] = (method, path, body, options) =>
     requestTo(`${url}${path}`, method, { ...options, key, body })
   return {

@@ -193,7 +193,7 @@ for (const action of ACTIONS) {
       const { jobId } = (await postBulk(service, action, { contactIds: [randomUUID()] })).body
       for (const path of [`/contacts/bulk/${jobId}`, `/contacts/${action}`]) {
         const method = path.endsWith(jobId) ? 'GET' : 'POST'
-        const call = (key: string) => service.call(method, path, { key })
+        const call = (key: string) => service.as(key).call(method, path)
         assertRefused(await call(project.public), 401, 'INVALID_API_KEY')
         assertRefused(await call(''), 401, 'MISSING_AUTH')
       }

@@ -180,7 +180,7 @@ scenario('Following a job over server-sent events', start, (test) => {
     const asked = new URLSearchParams({ query: PROGRESS, variables: JSON.stringify({ id }) })
     const headers = { accept: 'text/event-stream' }
     for (let count = 0; count < MORE_THAN_MAY_BE_OPEN; count += 1) {
-      assert.is((await service.call('HEAD', `/graphql?${asked}`, { key, headers })).status, 200)
+      assert.is((await service.as(key).call('HEAD', `/graphql?${asked}`, undefined, { headers })).status, 200)
     }
     const following = await follow(service, key, id)
     assert.is((await following.next()).data.bulkProgress.id, id)

@@ -4,6 +4,7 @@ import { changeContactsJob } from '../../../src/features/contact-jobs/change-con
 import { createJob, getJob } from '../../../src/features/contact-jobs/contact-jobs.ts'
 import { runImport } from '../../../src/features/contact-jobs/import.ts'
 import { scenario } from '../../support/scenario.ts'
+import { runs } from '../../support/seeded.ts'
 import { type Project, type Service, startService } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
 import { createContact } from '../contacts/contact-support.ts'
@@ -184,7 +185,7 @@ scenario('An import', start, (test) => {
       assert.is(result.totalRows, table.length - empty)
       compared += 1
     }
-    await fc.assert(fc.asyncProperty(rows, rows, run), { numRuns: 60 })
+    await fc.assert(fc.asyncProperty(rows, rows, run), { numRuns: runs(60) })
     assert.ok(compared >= 60)
   })
 })

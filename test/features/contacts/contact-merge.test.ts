@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../src/lib/json.ts'
 import { applyData, dataInput } from '../../support/data-model.ts'
 import { sendBody } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
+import { runs } from '../../support/seeded.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import { contactOf, createContact, newContact } from './contact-support.ts'
 
@@ -103,18 +104,18 @@ async function checked(service: Service, email: string, known: Known | null, giv
 
 scenario('Every door to a contact', start, (test) => {
   test('merges as the contract says, one after the other', async (service) => {
-    let runs = 0
+    let people = 0
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
-        runs += 1
-        const email = `person-${runs}@example.org`
+        people += 1
+        const email = `person-${people}@example.org`
         let known: Known | null = null
         for (const given of steps) {
           if (given.door === 'patch' && !known) continue
           known = await checked(service, email, known, given)
         }
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     )
   })
 })

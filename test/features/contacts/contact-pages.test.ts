@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { createContactInput } from '../../../src/features/contacts/contacts.input.ts'
 import { createContact } from '../../../src/features/contacts/contacts.ts'
 import { scenario } from '../../support/scenario.ts'
+import { runs } from '../../support/seeded.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
 
 /** What happens between two pages. `of` picks one of the contacts that there are. */
@@ -99,10 +100,8 @@ class ChangingList {
     const body =
       given.kind === 'flip' ? { subscribed: !contact.subscribed } : { email: this.#addressOf(given) }
     const method = given.kind === 'delete' ? 'DELETE' : 'PATCH'
-    const path = `/${contact.id}`
-    const answer = await this.service
-      .as(this.project)
-      .call(method, `/contacts${path}`, method === 'PATCH' ? body : undefined)
+    const caller = this.service.as(this.project)
+    const answer = await caller.call(method, `/contacts/${contact.id}`, method === 'PATCH' ? body : undefined)
     assert.ok(answer.status < 300, answer.text)
   }
 
@@ -193,7 +192,7 @@ scenario(
         fc.asyncProperty(walk, async (given) => {
           await check(service, await service.newProject(), given)
         }),
-        { numRuns: 120 },
+        { numRuns: runs(120) },
       )
     })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import * as assert from 'uvu/assert'
 import { sendBody } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
+import { runs } from '../../support/seeded.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import { rowCounts } from './send-support.ts'
 
@@ -135,7 +136,7 @@ async function check<Value>(
   attempt: (value: Value) => Promise<void>,
 ): Promise<void> {
   // No search for a smaller example: over HTTP, with megabytes, it could take longer than the whole run.
-  const bounds = { numRuns, endOnFailure: true, interruptAfterTimeLimit: 30_000 }
+  const bounds = { numRuns: runs(numRuns), endOnFailure: true, interruptAfterTimeLimit: 30_000 }
   const result = await fc.check(fc.asyncProperty(values, attempt), bounds)
   if (!result.failed) return
   const example = fc.stringify(result.counterexample).slice(0, 1_000)
