@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { startMailSink } from '../support/mail-sink.ts'
+import { sendMail } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Body, type Project, startService, until } from '../support/service.ts'
 import { withCommands } from './cli-process.ts'
@@ -16,14 +17,8 @@ async function startWithSmtp() {
   })
   const service = await startService({ SMTP_URL: sink.url })
   const { sql } = service
-  const fail = async ({ secret, domain }: Project): Promise<string> => {
-    const sent = await service.as(secret).post('/v1/send', {
-      to: 'ann@receiver.example',
-      from: `hello@${domain}`,
-      subject: 'Hello',
-      body: '<p>Hi</p>',
-    })
-    const id = sent.body.data.emails[0].email
+  const fail = async (project: Project): Promise<string> => {
+    const id = await sendMail(service, 'ann@receiver.example', {}, project)
     await until('the mail is given up', async () => (await stateOf(sql, id)).status === 'FAILED')
     return id
   }

@@ -13,16 +13,9 @@ const LIVE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Checks the envelope of an answer that was read from a socket. */
-function assertRawRefused(answer: RawAnswer, status: number, code: string): void {
-  assert.is(answer.status, status, answer.body)
-  assert.match(answer.headers['content-type'] ?? '', /^application\/json/)
-  const { success, error, timestamp } = JSON.parse(answer.body)
-  assert.is(success, false)
-  assert.is(error.code, code)
-  assert.is(error.statusCode, status)
-  assert.is(error.requestId, answer.headers['x-request-id'])
-  assert.match(error.requestId, UUID)
-  assert.is(new Date(timestamp).toISOString(), timestamp)
+function assertRawRefused({ headers, body, status: actual }: RawAnswer, status: number, code: string): void {
+  const answer = { status: actual, headers: new Headers(headers), body: JSON.parse(body), text: body }
+  assert.match(assertRefused(answer, status, code).requestId, UUID)
 }
 
 /** What the server answers to these bytes on a connection of their own. */

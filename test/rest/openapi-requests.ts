@@ -5,6 +5,7 @@ import { usedInSegment } from '../features/events/event-support.ts'
 import { usedInStep } from '../features/templates/template-support.ts'
 import { hold } from '../support/held-lock.ts'
 import { IMAGES } from '../support/images.ts'
+import { sendBody } from '../support/mailing.ts'
 import type { CallOptions, Service } from '../support/service.ts'
 import { turnOf, workThrough } from '../support/work.ts'
 
@@ -28,12 +29,11 @@ const template = ({ project }: Service, type = 'TRANSACTIONAL') => ({
   type,
 })
 
-const message = ({ project }: Service) => ({
-  to: ['ada@example.org', { email: 'grace@example.org', name: 'Grace' }],
-  from: `Mailwright <hello@${project.domain}>`,
-  subject: 'Hello',
-  body: '<p>Hello</p>',
-})
+const message = ({ project }: Service) =>
+  sendBody(project, {
+    to: ['ada@example.org', { email: 'grace@example.org', name: 'Grace' }],
+    from: `Mailwright <hello@${project.domain}>`,
+  })
 
 function imageForm(): FormData {
   const form = new FormData()
