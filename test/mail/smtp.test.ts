@@ -31,7 +31,7 @@ scenario('SMTP: what arrives', startMailSink, (test) => {
     assert.equal(result, { kind: 'sent', providerMessageId: 'Q1' })
     const [message] = arrivals
     assert.is(message?.from, 'a@bücher.example')
-    assert.equal(message?.to, ['ann@münchen.example'])
+    assert.equal(message?.recipients, ['ann@münchen.example'])
     const email = await PostalMime.parse(message?.raw ?? '')
     assert.equal(email.from, { address: 'a@xn--bcher-kva.example', name: 'Bücher, "Inc"' })
     assert.is(email.subject, 'שלום')

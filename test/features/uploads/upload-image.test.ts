@@ -8,7 +8,6 @@ import { IMAGES, SIZELESS } from '../../support/images.ts'
 import { openRaw } from '../../support/raw-http.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { nothingShared, scenario } from '../../support/scenario.ts'
-import { runs } from '../../support/seeded.ts'
 import { startService } from '../../support/service.ts'
 import {
   formWith,
@@ -318,7 +317,7 @@ scenario('The size in the header of an image', nothingShared, (test) => {
       fc.property(fc.constantFrom(...extensions), bytes, (extension, image) => {
         assert.type(hasSize(extension, image), 'boolean')
       }),
-      { numRuns: runs(500) },
+      { numRuns: 500 },
     )
   })
 
