@@ -118,16 +118,15 @@ type Context = Awaited<ReturnType<typeof start>>
 /** Takes the database away under the posting client, for about `awayMs`, and waits until all is well again. */
 async function outage(context: Context, name: string, takeAway: () => Promise<void>, awayMs: number) {
   const { service, project, database, dataDir } = context
+  const isReady = async () => (await requestTo(`${service.url}/health/ready`, 'GET')).status === 200
+  await until('readiness', isReady)
   const client = startClient(service, project, name)
   const probes = startProbes(service)
   await pause(700)
   await takeAway()
   await pause(awayMs)
   database.server = await startEmbeddedPostgres({ dataDir })
-  await until(
-    'readiness comes back by itself',
-    async () => (await requestTo(`${service.url}/health/ready`, 'GET')).status === 200,
-  )
+  await until('readiness comes back by itself', isReady)
   const readyAgain = await client.post()
   await pause(300)
   const [posted, health] = await Promise.all([client.stop(), probes.stop()])
