@@ -1,4 +1,4 @@
-import { SMTPServer } from 'smtp-server'
+import { startSmtpServer } from '../test/support/mail-sink.ts'
 
 /**
  * A real SMTP server that reads every message and keeps none. Run as a process of its own; it prints its port,
@@ -15,11 +15,8 @@ let holdMs = 0
 const seen = new Set<string>()
 let repeated = 0
 
-const server = new SMTPServer({
-  authOptional: true,
+const { port } = await startSmtpServer({
   disabledCommands: ['AUTH', 'STARTTLS'],
-  disableReverseLookup: true,
-  logger: false,
   onData(stream, { envelope }, callback) {
     stream.on('end', () => {
       count += 1
@@ -42,10 +39,7 @@ function note(to: string): void {
   seen.add(to)
 }
 
-server.listen(0, '127.0.0.1', () => {
-  const address = server.server.address()
-  console.log(JSON.stringify({ port: typeof address === 'object' && address ? address.port : 0 }))
-})
+console.log(JSON.stringify({ port }))
 
 process.stdin.setEncoding('utf8')
 process.stdin.on('data', (line: string) => {

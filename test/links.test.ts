@@ -87,7 +87,7 @@ scenario('Links', start, (test) => {
     ] as const) {
       const fields = { template: id, subscribed: true }
       const { key, body } = { key: service.project.secret, body: { to: 'ada@example.org', ...fields } }
-      const answer = await service.call('POST', '/post/office/v1/send', { key, body, headers: HOSTILE })
+      const answer = await service.as(key).post('/post/office/v1/send', body, { headers: HOSTILE })
       assert.is(answer.status, 200, answer.text)
       const { message, raw } = await delivered(service, answer.body.data.emails[0].email)
       assert.not.match(raw, 'evil.example')
@@ -99,17 +99,10 @@ scenario('Links', start, (test) => {
   })
 
   test('in a preview are those of the message', async (service) => {
-    const contact = await service.call('POST', '/contacts', {
-      key: service.project.secret,
-      body: { email: 'preview@example.org' },
-    })
+    const contact = await service.as().post('/contacts', { email: 'preview@example.org' })
     const query = 'query ($input: PreviewTemplateInput!) { previewTemplate(input: $input) { html } }'
     const input = { subject: 'x', body: LINKS, contactId: contact.body.id }
-    const { body } = await service.graphql(
-      query,
-      { input },
-      { key: service.project.secret, headers: HOSTILE },
-    )
+    const { body } = await service.as().graphql(query, { input }, { headers: HOSTILE })
     const links = body.data.previewTemplate.html.split(/\s+/).slice(0, 3)
     for (const link of links) await assertLeadsHere(service, link)
   })
@@ -161,10 +154,14 @@ scenario('Links', start, (test) => {
 const likeOurs = () => startService({ API_URL: 'https://mail.example/v1', ROLES: 'http' })
 
 scenario('A public address whose path is like one of ours', likeOurs, (test) => {
-  test('may be left in front of a path by a proxy, or not', async ({ call, project: { public: key } }) => {
+  test('may be left in front of a path by a proxy, or not', async ({
+    as,
+    call,
+    project: { public: key },
+  }) => {
     const body = { email: 'ada@example.org', event: 'e' }
     for (const path of ['/v1/track', '/v1/v1/track']) {
-      assert.is((await call('POST', path, { key, body })).status, 200, path)
+      assert.is((await as(key).post(path, body)).status, 200, path)
     }
     for (const [path, status] of [
       ['/config', 200],

@@ -4,12 +4,18 @@ import path from 'node:path'
 import { startTestServer } from './support/test-server.ts'
 
 /**
- * Runs every test file in a process of its own, a few at a time, against one Postgres. Arguments are parts of
- * file names to run only those. The last line is "N passed, N failed".
+ * Runs all test files, a few of a folder in one process, against one Postgres. Arguments are parts of file names to
+ * run only those. The last line is "N passed, N failed".
  */
-const CONCURRENCY = 2
-/** A file that takes longer hangs. */
-const FILE_TIMEOUT_MS = 8 * 60_000
+
+/** Processes at the same time. About a third of the time they wait, so that three keep two cores busy. */
+const CONCURRENCY = 3
+/** Loading the service and its first start take longer than the tests of most files. */
+const FILES_A_PROCESS = 6
+/** What starts processes and databases of its own takes longest, so that it comes first, each file by itself. */
+const ALONE = /^test\/(durability|bin|db|pages)\//
+/** A process that takes longer hangs. */
+const TIMEOUT_MS = 10 * 60_000
 
 const root = path.join(import.meta.dirname, '..')
 /** It spares every process of the run half of the time that it takes to load the service. */
@@ -25,13 +31,28 @@ function filesToRun(): string[] {
 
 const escapeRegExp = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-function runFile(file: string, urls: Record<string, string>): Promise<Totals> {
-  const pattern = `^${escapeRegExp(path.relative('test', file))}$`
+/** The files of each process, in the order in which processes start. */
+function inProcesses(files: string[]): string[][] {
+  const alone = files.filter((file) => ALONE.test(file)).map((file) => [file])
+  const folders = Map.groupBy(
+    files.filter((file) => !ALONE.test(file)),
+    (file) => path.dirname(file),
+  )
+  const shared = [...folders.values()].flatMap((folder) => {
+    const count = Math.ceil(folder.length / FILES_A_PROCESS)
+    return Array.from({ length: count }, (_, part) => folder.filter((_, index) => index % count === part))
+  })
+  return [...alone, ...shared.toSorted((one, other) => other.length - one.length)]
+}
+
+function runFiles(files: string[], urls: Record<string, string>): Promise<Totals> {
+  const names = files.map((file) => path.relative('test', file))
+  const pattern = `^(${names.map(escapeRegExp).join('|')})$`
   const child = spawn(process.execPath, ['node_modules/uvu/bin.js', 'test', pattern], {
     cwd: root,
     env: { ...process.env, ...urls, NODE_ENV: 'test', NODE_COMPILE_CACHE: COMPILE_CACHE, FORCE_COLOR: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: FILE_TIMEOUT_MS,
+    timeout: TIMEOUT_MS,
     killSignal: 'SIGKILL',
   })
   let output = ''
@@ -46,14 +67,15 @@ function runFile(file: string, urls: Record<string, string>): Promise<Totals> {
     child.on('close', (code) => {
       const totals = totalsOf(output, code)
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
-      console.log(`${totals.failed === 0 ? 'ok  ' : 'FAIL'} ${file}  ${totals.passed} passed, ${seconds} s`)
+      const mark = totals.failed === 0 ? 'ok  ' : 'FAIL'
+      console.log(`${mark} ${names.join(', ')}  ${totals.passed} passed, ${seconds} s`)
       if (totals.failed > 0) console.log(output)
       resolve(totals)
     })
   })
 }
 
-/** A file that printed no totals, or ended badly, has failed, whatever it counted. */
+/** A process that printed no totals, or ended badly, has failed, whatever it counted. */
 function totalsOf(output: string, code: number | null): Totals {
   const total = Number(/^\s*Total:\s+(\d+)/m.exec(output)?.[1] ?? 0)
   const passed = Number(/^\s*Passed:\s+(\d+)/m.exec(output)?.[1] ?? 0)
@@ -62,13 +84,17 @@ function totalsOf(output: string, code: number | null): Totals {
 }
 
 const server = await startTestServer()
+// A run that is ended leaves no server behind.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void server.stop().finally(() => process.exit(1)))
+}
 const urls = { TEST_DATABASE_URL: server.url, TEST_SERVICE_URL: server.serviceUrl }
-const queue = filesToRun()
+const queue = inProcesses(filesToRun())
 const sum: Totals = { passed: 0, failed: 0 }
 try {
   const runners = Array.from({ length: CONCURRENCY }, async () => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      const totals = await runFile(file, urls)
+    for (let files = queue.shift(); files !== undefined; files = queue.shift()) {
+      const totals = await runFiles(files, urls)
       sum.passed += totals.passed
       sum.failed += totals.failed
     }

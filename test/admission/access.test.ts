@@ -2,18 +2,13 @@ import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { rotateKeys, setProjectDisabled } from '../../src/features/projects/projects.ts'
 import { capturedLog } from '../support/captured-log.ts'
+import { sendBody } from '../support/mailing.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Project, type Service, startService } from '../support/service.ts'
 
 const track = (email = 'ada@example.org') => ({ email, event: 'opened_app' })
-const send = (project: Project) => ({
-  to: 'ada@example.org',
-  from: `hello@${project.domain}`,
-  subject: 'Hello',
-  body: '<p>Hello</p>',
-})
 
 const OPERATIONS = [
   ['POST', '/v1/send'],
@@ -69,41 +64,41 @@ scenario('API keys', startService, (test) => {
     }
   })
 
-  test('a public key may only track', async ({ call, project }) => {
+  test('a public key may only track', async ({ as, project }) => {
     for (const [method, path] of OPERATIONS.filter(([, path]) => path !== '/v1/track')) {
-      assertRefused(await call(method, path, { key: project.public }), 401, 'INVALID_API_KEY')
+      assertRefused(await as(project.public).call(method, path), 401, 'INVALID_API_KEY')
     }
   })
 
-  test('a secret key may not track', async ({ call, project, sql }) => {
-    const answer = await call('POST', '/v1/track', { key: project.secret, body: track('secret@example.org') })
+  test('a secret key may not track', async ({ as, project, sql }) => {
+    const answer = await as(project).post('/v1/track', track('secret@example.org'))
     assertRefused(answer, 401, 'INVALID_API_KEY')
     assert.is((await sql(`select from contacts where email = 'secret@example.org'`)).length, 0)
   })
 
-  test('GraphQL refuses the same keys with the same codes', async ({ graphql, project }) => {
+  test('GraphQL refuses the same keys with the same codes', async ({ as, graphql, project }) => {
     const query = '{ template(id: "x") { id } }'
     assertGraphQLRefused(await graphql(query), 401, 'MISSING_AUTH')
-    const unknown = await graphql(query, {}, { key: `sk_${hex('0')}` })
+    const unknown = await as(`sk_${hex('0')}`).graphql(query)
     assert.is(unknown.status, 401)
     assertGraphQLRefused(unknown, 401, 'INVALID_API_KEY')
-    assertGraphQLRefused(await graphql(query, {}, { key: project.public }), 401, 'INVALID_API_KEY')
+    assertGraphQLRefused(await as(project.public).graphql(query), 401, 'INVALID_API_KEY')
     const mutation = 'mutation ($input: TrackEventInput!) { trackEvent(input: $input) { event } }'
-    const tracked = await graphql(mutation, { input: track() }, { key: project.secret })
+    const tracked = await as(project).graphql(mutation, { input: track() })
     assertGraphQLRefused(tracked, 401, 'INVALID_API_KEY')
   })
 
-  test('a key opens its own project only', async ({ call, project, newProject }) => {
+  test('a key opens its own project only', async ({ as, project, newProject }) => {
     const other = await newProject()
-    assert.is((await call('GET', `/domains/project/${other.id}`, { key: other.secret })).status, 200)
-    const foreign = await call('GET', `/domains/project/${project.id}`, { key: other.secret })
+    assert.is((await as(other).get(`/domains/project/${other.id}`)).status, 200)
+    const foreign = await as(other).get(`/domains/project/${project.id}`)
     assertRefused(foreign, 404, 'RESOURCE_NOT_FOUND')
   })
 
-  test('a refused key is told before the body is checked', async ({ call, project }) => {
+  test('a refused key is told before the body is checked', async ({ as, call, project }) => {
     for (const body of ['{"email":', { email: 1 }, 'x'.repeat(3_000_000)]) {
       assertRefused(await call('POST', '/v1/track', { body }), 401, 'MISSING_AUTH')
-      assertRefused(await call('POST', '/v1/send', { key: project.public, body }), 401, 'INVALID_API_KEY')
+      assertRefused(await as(project.public).post('/v1/send', body), 401, 'INVALID_API_KEY')
     }
   })
 
@@ -125,12 +120,8 @@ scenario('API keys', startService, (test) => {
     assert.is(row?.secret_last_four, project.secret.slice(-4))
   })
 
-  test('no table holds a secret key', async ({ call, project, sql }) => {
-    await call('POST', '/v1/send', {
-      key: project.secret,
-      headers: { 'idempotency-key': 'k' },
-      body: send(project),
-    })
+  test('no table holds a secret key', async ({ as, project, sql }) => {
+    await as(project).post('/v1/send', sendBody(project), { headers: { 'idempotency-key': 'k' } })
     const tables = await sql<{ name: string }>(
       `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
        where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
@@ -149,21 +140,21 @@ scenario('Rotated keys', startService, (test) => {
   const rotate = (service: Service, { id }: Project) => rotateKeys(service.ctx(), id)
 
   test('the old keys are refused at the next request, the new ones taken', async (service) => {
-    const { call, graphql } = service
+    const { as } = service
     const project = await service.newProject()
-    assert.is((await call('POST', '/v1/track', { key: project.public, body: track() })).status, 200)
-    assert.is((await call('POST', '/v1/send', { key: project.secret, body: send(project) })).status, 200)
-    assert.is((await call('GET', `/domains/project/${project.id}`, { key: project.secret })).status, 200)
+    assert.is((await as(project.public).post('/v1/track', track())).status, 200)
+    assert.is((await as(project).post('/v1/send', sendBody(project))).status, 200)
+    assert.is((await as(project).get(`/domains/project/${project.id}`)).status, 200)
     const keys = await rotate(service, project)
     const refused = await Promise.all([
-      call('POST', '/v1/track', { key: project.public, body: track() }),
-      call('POST', '/v1/send', { key: project.secret, body: send(project) }),
-      call('GET', `/domains/project/${project.id}`, { key: project.secret }),
+      as(project.public).post('/v1/track', track()),
+      as(project).post('/v1/send', sendBody(project)),
+      as(project).get(`/domains/project/${project.id}`),
     ])
     for (const answer of refused) assertRefused(answer, 401, 'INVALID_API_KEY')
-    assertGraphQLRefused(await graphql('{ __typename }', {}, { key: project.secret }), 401, 'INVALID_API_KEY')
-    assert.is((await call('POST', '/v1/track', { key: keys.public, body: track() })).status, 200)
-    assert.is((await call('POST', '/v1/send', { key: keys.secret, body: send(project) })).status, 200)
+    assertGraphQLRefused(await as(project).graphql('{ __typename }'), 401, 'INVALID_API_KEY')
+    assert.is((await as(keys.public).post('/v1/track', track())).status, 200)
+    assert.is((await as(keys).post('/v1/send', sendBody(project))).status, 200)
   })
 
   test('a remembered key that was rotated gets nothing but 401', async (service) => {
@@ -191,23 +182,27 @@ scenario('Rotated keys', startService, (test) => {
   })
 
   test('a remembered key that was rotated records no names', async (service) => {
-    const { call, sql } = service
+    const { as, sql } = service
     const project = await service.newProject()
-    assert.is((await call('POST', '/v1/track', { key: project.public, body: track() })).status, 200)
+    assert.is((await as(project.public).post('/v1/track', track())).status, 200)
     await rotate(service, project)
     const body = { ...track(), event: 'late_event', data: { lateField: 1 } }
-    assertRefused(await call('POST', '/v1/track', { key: project.public, body }), 401, 'INVALID_API_KEY')
+    assertRefused(await as(project.public).post('/v1/track', body), 401, 'INVALID_API_KEY')
     assert.is((await sql(`select from event_names where name = 'late_event'`)).length, 0)
     assert.is((await sql(`select from contact_fields where name = 'lateField'`)).length, 0)
   })
 
   test('a remembered secret key that was rotated sends nothing', async (service) => {
-    const { call, sql } = service
+    const { as, call, sql } = service
     for (const extra of [{}, { headers: { 'idempotency-key': 'k' } }, { body: { to: 1 } }]) {
       const project = await service.newProject()
-      assert.is((await call('POST', '/v1/send', { key: project.secret, body: send(project) })).status, 200)
+      assert.is((await as(project).post('/v1/send', sendBody(project))).status, 200)
       await rotate(service, project)
-      const answer = await call('POST', '/v1/send', { key: project.secret, body: send(project), ...extra })
+      const answer = await call('POST', '/v1/send', {
+        key: project.secret,
+        body: sendBody(project),
+        ...extra,
+      })
       assertRefused(answer, 401, 'INVALID_API_KEY')
       assert.is((await sql('select from emails where project_id = $1', [project.id])).length, 1)
     }
@@ -219,43 +214,38 @@ scenario('A disabled project', startService, (test) => {
     setProjectDisabled(service.ctx(), id, reason)
 
   test('reads, and every write is 403 PROJECT_DISABLED', async (service) => {
-    const { call, graphql } = service
+    const { as } = service
     const project = await service.newProject()
     const template = { name: 'a', subject: 'a', body: 'a', from: `a@${project.domain}` }
-    const made = await call('POST', '/templates', { key: project.secret, body: template })
+    const made = await as(project).post('/templates', template)
     assert.is(made.status, 201)
     await disable(service, project)
-    const read = await call('GET', `/templates/${made.body.id}`, { key: project.secret })
+    const read = await as(project).get(`/templates/${made.body.id}`)
     assert.is(read.status, 200)
     const query = `{ template(id: "${made.body.id}") { name } }`
-    assert.equal((await graphql(query, {}, { key: project.secret })).body.data, { template: { name: 'a' } })
+    assert.equal((await as(project).graphql(query)).body.data, { template: { name: 'a' } })
     for (const [method, path, key, body] of [
-      ['POST', '/v1/send', project.secret, send(project)],
+      ['POST', '/v1/send', project.secret, sendBody(project)],
       ['POST', '/v1/track', project.public, track()],
       ['POST', '/templates', project.secret, template],
       ['POST', '/templates', project.secret, {}],
       ['DELETE', `/domains/${project.id}`, project.secret, undefined],
     ] as const) {
-      const error = assertRefused(await call(method, path, { key, body }), 403, 'PROJECT_DISABLED')
+      const error = assertRefused(await as(key).call(method, path, body), 403, 'PROJECT_DISABLED')
       assert.equal(error.details, { reason: 'EMAIL_REPUTATION' })
     }
     const mutation = 'mutation ($input: TrackEventInput!) { trackEvent(input: $input) { event } }'
-    const tracked = await graphql(mutation, { input: track() }, { key: project.public })
+    const tracked = await as(project.public).graphql(mutation, { input: track() })
     assertGraphQLRefused(tracked, 403, 'PROJECT_DISABLED')
   })
 
   test('is refused also when its key is remembered from before, and taken once it is enabled again', async (service) => {
-    const { call, sql } = service
+    const { as, sql } = service
     const project = await service.newProject()
     const requests = [
-      () => call('POST', '/v1/track', { key: project.public, body: track() }),
-      () => call('POST', '/v1/send', { key: project.secret, body: send(project) }),
-      () =>
-        call('POST', '/v1/track', {
-          key: project.public,
-          headers: { 'idempotency-key': 'a' },
-          body: track(),
-        }),
+      () => as(project.public).post('/v1/track', track()),
+      () => as(project).post('/v1/send', sendBody(project)),
+      () => as(project.public).post('/v1/track', track(), { headers: { 'idempotency-key': 'a' } }),
     ]
     for (const request of requests.slice(0, 2)) assert.is((await request()).status, 200)
     await disable(service, project)
@@ -277,21 +267,17 @@ const acceptingSecretKeys = () => startService({ TRACK_ACCEPTS_SECRET_KEY: 'true
 
 scenario('TRACK_ACCEPTS_SECRET_KEY=true', acceptingSecretKeys, (test) => {
   test('lets a secret key track, and nothing else changes', async (service) => {
-    const { call, graphql, project, ctx } = service
+    const { as, project, ctx } = service
     for (const key of [project.secret, project.public]) {
-      assert.is((await call('POST', '/v1/track', { key, body: track() })).status, 200)
+      assert.is((await as(key).post('/v1/track', track())).status, 200)
     }
     const mutation = 'mutation ($input: TrackEventInput!) { trackEvent(input: $input) { event } }'
-    const tracked = await graphql(mutation, { input: track() }, { key: project.secret })
+    const tracked = await as(project).graphql(mutation, { input: track() })
     assert.ok(tracked.body.data.trackEvent.event)
-    const sent = await call('POST', '/v1/send', { key: project.public, body: send(project) })
+    const sent = await as(project.public).post('/v1/send', sendBody(project))
     assertRefused(sent, 401, 'INVALID_API_KEY')
     await rotateKeys(ctx(), project.id)
-    assertRefused(
-      await call('POST', '/v1/track', { key: project.secret, body: track() }),
-      401,
-      'INVALID_API_KEY',
-    )
+    assertRefused(await as(project).post('/v1/track', track()), 401, 'INVALID_API_KEY')
   })
 })
 
@@ -305,18 +291,18 @@ scenario('The log', startLogged, (test) => {
   const MARKER = 'marker-of-a-body'
 
   test('has a line per request, without keys, bodies and query strings', async (service) => {
-    const { call, graphql, project, captured } = service
+    const { as, graphql, project, captured } = service
     const key = project.secret
-    const invalid = await call('POST', '/v1/send', { key, body: { to: MARKER, subject: MARKER } })
+    const invalid = await as(key).post('/v1/send', { to: MARKER, subject: MARKER })
     assertRefused(invalid, 422, 'VALIDATION_ERROR')
-    await call('POST', `/v1/send?key=${MARKER}`, { key, body: `{"to":"${MARKER}` })
-    await call('POST', '/v1/send', { key, body: { ...send(project), subject: MARKER } })
-    await call('POST', '/v1/track', { key: project.public, body: { ...track(), data: { MARKER } } })
-    await call('GET', `/templates/${MARKER}`, { key })
+    await as(key).post(`/v1/send?key=${MARKER}`, `{"to":"${MARKER}`)
+    await as(key).post('/v1/send', sendBody(project, { subject: MARKER }))
+    await as(project.public).post('/v1/track', { ...track(), data: { MARKER } })
+    await as(key).get(`/templates/${MARKER}`)
     await graphql('mutation ($input: TrackEventInput!) { trackEvent(input: $input) { event } }', {
       input: { ...track(), data: { MARKER } },
     })
-    await call('GET', `/domains/project/${project.id}`, { key: `${key}f` })
+    await as(`${key}f`).get(`/domains/project/${project.id}`)
     const line = captured.lines().find(({ requestId }) => requestId === invalid.body.error.requestId)
     assert.is(line?.route, '/v1/send')
     assert.is(line?.status, 422)
@@ -326,13 +312,13 @@ scenario('The log', startLogged, (test) => {
   })
 
   test('names the cause of an unexpected error by its request id, without the row it is about', async (service) => {
-    const { call, graphql, project, captured, sql } = service
+    const { as, project, captured, sql } = service
     await sql(`alter table contacts add constraint broken check (email <> 'broken@example.org')`)
     const body = { ...track('broken@example.org'), data: { text: MARKER } }
-    const rest = await call('POST', '/v1/track', { key: project.public, body })
+    const rest = await as(project.public).post('/v1/track', body)
     const error = assertRefused(rest, 500, 'INTERNAL_SERVER_ERROR')
     const mutation = 'mutation ($input: TrackEventInput!) { trackEvent(input: $input) { event } }'
-    const answer = await graphql(mutation, { input: body }, { key: project.public })
+    const answer = await as(project.public).graphql(mutation, { input: body })
     const extensions = assertGraphQLRefused(answer, 500, 'INTERNAL_SERVER_ERROR')
     for (const text of [rest.text, answer.text]) assert.not.match(text, /broken|constraint|contacts/)
     for (const { requestId } of [error, extensions]) {

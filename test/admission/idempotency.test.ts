@@ -2,17 +2,11 @@ import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { HOUR, MINUTE, SECOND } from '../support/clock.ts'
 import { hold } from '../support/held-lock.ts'
+import { sendBody } from '../support/mailing.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
-import {
-  type Answer,
-  type Body,
-  type Project,
-  type Service,
-  startService,
-  until,
-} from '../support/service.ts'
+import { type Answer, type Body, type Service, startService, until } from '../support/service.ts'
 
 const TRACK = { email: 'ada@example.org', event: 'opened_app', data: { plan: 'pro' } }
 const REPLAY = { 'idempotency-replay': 'true' }
@@ -20,34 +14,19 @@ const TRACK_MUTATION = `mutation ($input: TrackEventInput!, $key: String, $repla
   trackEvent(input: $input, idempotencyKey: $key, idempotencyReplay: $replay) { contact event timestamp }
 }`
 
-const sendTo = (project: Project, to: unknown = 'ada@example.org') => ({
-  to,
-  from: `hello@${project.domain}`,
-  subject: 'Hello',
-  body: '<p>Hello</p>',
-})
-
 /** Requests of one project with Idempotency-Keys. */
 async function keyed(service: Service) {
-  const { call, graphql, sql } = service
+  const { as, sql } = service
   const project = await service.newProject()
   const count = async (query: string) => (await sql(query, [project.id])).length
   return {
     project,
     track: (key: string, body: unknown = TRACK, headers = {}): Promise<Answer> =>
-      call('POST', '/v1/track', {
-        key: project.public,
-        headers: { 'idempotency-key': key, ...headers },
-        body,
-      }),
-    send: (key: string, body: unknown = sendTo(project), headers = {}): Promise<Answer> =>
-      call('POST', '/v1/send', {
-        key: project.secret,
-        headers: { 'idempotency-key': key, ...headers },
-        body,
-      }),
+      as(project.public).post('/v1/track', body, { headers: { 'idempotency-key': key, ...headers } }),
+    send: (key: string, body: unknown = sendBody(project), headers = {}): Promise<Answer> =>
+      as(project).post('/v1/send', body, { headers: { 'idempotency-key': key, ...headers } }),
     trackByGraphQL: (key: string, input: unknown = TRACK, replay?: boolean): Promise<Answer> =>
-      graphql(TRACK_MUTATION, { input, key, replay }, { key: project.public }),
+      as(project.public).graphql(TRACK_MUTATION, { input, key, replay }),
     /** Without those of the delivery. */
     events: () => count(`select from events where project_id = $1 and name = 'opened_app'`),
     emails: () => count('select from emails where project_id = $1'),
@@ -88,7 +67,7 @@ scenario('A repeated Idempotency-Key', startService, (test) => {
     })
     assert.is(await events(), 1)
     assert.is((await send('mail-1')).status, 200)
-    assertReused(await send('mail-1', sendTo(project, 'bob@example.org')), {
+    assertReused(await send('mail-1', sendBody(project, { to: 'bob@example.org' })), {
       key: 'mail-1',
       request: 'POST /v1/send',
       status: 200,
@@ -137,7 +116,7 @@ scenario('A repeated Idempotency-Key', startService, (test) => {
     // Takes all the room that a project has for bodies, and sends nothing.
     const greedy = openRaw(service.url)
     greedy.write(head(`Content-Length: ${40 * 1024 * 1024}`))
-    const text = JSON.stringify({ ...sendTo(project), body: 'x'.repeat(100_000) })
+    const text = JSON.stringify({ ...sendBody(project), body: 'x'.repeat(100_000) })
     const answer = await until('there to be no room', async () => {
       const connection = openRaw(service.url)
       connection.write(head('Idempotency-Key: refused', 'Transfer-Encoding: chunked'))
@@ -301,8 +280,8 @@ scenario('An answer that is', startService, (test) => {
       [() => track('k', 'text', { 'content-type': 'text/plain' }), 415],
       [() => track('k', { ...TRACK, event: 'email.sent' }), 422],
       [() => track('k', { ...TRACK, data: { text: 'x'.repeat(70_000) } }), 422],
-      [() => send('k', { ...sendTo(project), from: 'a@unverified.example' }), 403],
-      [() => send('k', { ...sendTo(project), template: randomUUID() }), 404],
+      [() => send('k', { ...sendBody(project), from: 'a@unverified.example' }), 403],
+      [() => send('k', { ...sendBody(project), template: randomUUID() }), 404],
     ]
     for (const [request, status] of refusals) {
       assert.is((await request()).status, status)
@@ -349,7 +328,7 @@ async function untilRows(read: () => Promise<unknown[]>, count: number): Promise
 scenario('Idempotency-Replay: true', startService, (test) => {
   test('gives the first answer again, byte for byte, and does nothing', async (service) => {
     const { track, send, events, emails, project } = await keyed(service)
-    const many = sendTo(project, ['ada@example.org', { name: 'Bob', email: 'bob@example.org' }])
+    const many = sendBody(project, { to: ['ada@example.org', { name: 'Bob', email: 'bob@example.org' }] })
     for (const first of [await track('t'), await send('s', many)]) {
       assert.is(first.status, 200)
       assert.is(first.headers.get('idempotency-replayed'), null)
@@ -448,7 +427,7 @@ scenario('idempotencyKey in GraphQL', startService, (test) => {
       }
     }`
     const run = (replay: boolean) =>
-      service.graphql(mutation, { input: sendTo(project), key: 'k', replay }, { key: project.secret })
+      service.as(project).graphql(mutation, { input: sendBody(project), key: 'k', replay })
     const first = await run(false)
     assertGraphQLRefused(await run(false), 409, 'IDEMPOTENCY_KEY_REUSED')
     assert.is((await run(true)).text, first.text)
@@ -475,7 +454,7 @@ scenario('Tracking with both keys', acceptingSecret, (test) => {
   test('gives the public key no answer that the secret key got', async (service) => {
     const { track, project, events } = await keyed(service)
     const trackAsServer = (headers: Record<string, string>) =>
-      service.call('POST', '/v1/track', { key: project.secret, headers, body: TRACK })
+      service.as(project).post('/v1/track', TRACK, { headers })
     assert.is((await trackAsServer({ 'idempotency-key': 'k' })).status, 200)
     const error = assertRefused(await track('k', TRACK, REPLAY), 409, 'IDEMPOTENCY_KEY_REUSED')
     assert.is(error.details, undefined)

@@ -18,11 +18,10 @@ function beginWindow({ clock }: Service): void {
 
 const limitOf = ({ headers }: Answer) => LIMIT_HEADERS.map((name) => Number(headers.get(name) ?? Number.NaN))
 
-const trackWith = (service: Service, { public: key }: Project) =>
-  service.call('POST', '/v1/track', { key, body: TRACK })
+const trackWith = (service: Service, { public: key }: Project) => service.as(key).post('/v1/track', TRACK)
 
 const readWith = (service: Service, { id, secret: key }: Project) =>
-  service.call('GET', `/domains/project/${id}`, { key })
+  service.as(key).get(`/domains/project/${id}`)
 
 /** A query that asks for as many root fields. */
 const fields = (count: number) =>
@@ -57,15 +56,15 @@ scenario('A limit of 5 requests a minute', limited('5'), (test) => {
   })
 
   test('counts every kind of request, over every door, and names the limit in every answer', async (service) => {
-    const { call, graphql } = service
+    const { as } = service
     const { secret: key } = await service.newProject()
     beginWindow(service)
     const answers = [
-      await call('GET', '/domains/project/x', { key }),
-      await call('POST', '/v1/send', { key, body: {} }),
-      await call('POST', '/v1/track', { key, body: {} }),
-      await call('POST', '/v1/send', { key, body: 'text', headers: { 'content-type': 'text/plain' } }),
-      await graphql('{ __typename }', {}, { key }),
+      await as(key).get('/domains/project/x'),
+      await as(key).post('/v1/send', {}),
+      await as(key).post('/v1/track', {}),
+      await as(key).post('/v1/send', 'text', { headers: { 'content-type': 'text/plain' } }),
+      await as(key).graphql('{ __typename }'),
     ]
     assert.equal(
       answers.map(({ status }) => status),
@@ -81,7 +80,7 @@ scenario('A limit of 5 requests a minute', limited('5'), (test) => {
         [5, 0],
       ],
     )
-    const refused = await graphql('{ __typename }', {}, { key })
+    const refused = await as(key).graphql('{ __typename }')
     assert.is(refused.status, 429)
     assertGraphQLRefused(refused, 429, 'RATE_LIMIT_EXCEEDED')
     assert.ok(refused.headers.get('retry-after'))
@@ -91,15 +90,15 @@ scenario('A limit of 5 requests a minute', limited('5'), (test) => {
   test('names the limit also when GraphQL refuses a request unread', async (service) => {
     const { secret: key } = await service.newProject()
     beginWindow(service)
-    const large = await service.call('POST', '/graphql', { key, body: 'x'.repeat(60_000_000) })
+    const large = await service.as(key).post('/graphql', 'x'.repeat(60_000_000))
     assert.is(large.status, 413)
     assert.equal(limitOf(large).slice(0, 2), [5, 4])
   })
 
-  test('says nothing to those who have no key', async ({ call, graphql }) => {
+  test('says nothing to those who have no key', async ({ as, call, graphql }) => {
     for (const answer of [
       await call('POST', '/v1/track'),
-      await call('POST', '/v1/track', { key: `pk_${'0'.repeat(64)}` }),
+      await as(`pk_${'0'.repeat(64)}`).post('/v1/track'),
       await call('GET', '/health/live'),
       await graphql('{ __typename }'),
     ]) {
@@ -118,9 +117,9 @@ scenario('A limit of 5 requests a minute', limited('5'), (test) => {
   })
 
   test('takes a project’s own limit before the general one; 0 is none', async (service) => {
-    const { sql, call } = service
+    const { sql, as } = service
     const project = await service.newProject()
-    const read = () => call('GET', '/domains/project/x', { key: project.secret })
+    const read = () => as(project).get('/domains/project/x')
     const own = (limit: number) =>
       sql('update projects set rate_limit_per_minute = $2 where id = $1', [project.id, limit])
     beginWindow(service)
@@ -151,14 +150,14 @@ scenario('No limit', limited('0'), (test) => {
 
 scenario('200 requests at once at a limit of 50', limited('50'), (test) => {
   test('exactly 50 are answered', async (service) => {
-    const { call, graphql, newProject, sql } = service
+    const { as, newProject, sql } = service
     const project = await newProject()
     beginWindow(service)
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, index) => {
-        if (index % 3 === 0) return graphql('{ __typename }', {}, { key: project.secret })
-        if (index % 3 === 1) return call('GET', `/domains/project/${project.id}`, { key: project.secret })
-        return call('POST', '/v1/track', { key: project.secret, body: TRACK })
+        if (index % 3 === 0) return as(project).graphql('{ __typename }')
+        if (index % 3 === 1) return as(project).get(`/domains/project/${project.id}`)
+        return as(project).post('/v1/track', TRACK)
       }),
     )
     const statuses = answers.map(({ status }) => status)
@@ -201,11 +200,11 @@ scenario('The public key', limited('5'), (test) => {
     const { public: key } = await service.newProject()
     beginWindow(service)
     const asked = [
-      await service.call('POST', '/v1/track', { key, body: {} }),
-      await service.call('POST', '/v1/send', { key, body: {} }),
-      await service.call('GET', '/contacts', { key }),
-      await service.graphql('{', {}, { key }),
-      await service.call('POST', '/v1/track', { key, body: TRACK }),
+      await service.as(key).post('/v1/track', {}),
+      await service.as(key).post('/v1/send', {}),
+      await service.as(key).get('/contacts'),
+      await service.as(key).graphql('{'),
+      await service.as(key).post('/v1/track', TRACK),
     ]
     assert.equal(
       asked.map(({ status }) => status),
@@ -248,7 +247,7 @@ scenario('A GraphQL request', limited('20'), (test) => {
   test('counts as many as the root fields that it asks for', async (service) => {
     const { secret: key } = await service.newProject()
     beginWindow(service)
-    const left = async (query: string) => limitOf(await service.graphql(query, {}, { key }))[1]
+    const left = async (query: string) => limitOf(await service.as(key).graphql(query))[1]
     assert.is(await left(fields(1)), 19)
     assert.is(await left(fields(5)), 14)
     assert.is(await left('{ config { environment } config { environment } __typename a: __typename }'), 13)
@@ -264,14 +263,14 @@ scenario('A GraphQL request', limited('20'), (test) => {
   test('is refused whole when it asks for more than is left', async (service) => {
     const { secret: key } = await service.newProject()
     beginWindow(service)
-    assert.is((await service.graphql(fields(15), {}, { key })).status, 200)
-    const refused = await service.graphql(fields(15), {}, { key })
+    assert.is((await service.as(key).graphql(fields(15))).status, 200)
+    const refused = await service.as(key).graphql(fields(15))
     assert.is(refused.status, 429)
     assertGraphQLRefused(refused, 429, 'RATE_LIMIT_EXCEEDED')
     assert.is(refused.body.data, undefined)
     assert.is(refused.headers.get('retry-after'), refused.headers.get('ratelimit-reset'))
     assert.equal(limitOf(refused).slice(0, 2), [20, 4])
-    assert.equal(limitOf(await service.graphql(fields(4), {}, { key })).slice(0, 2), [20, 0])
+    assert.equal(limitOf(await service.as(key).graphql(fields(4))).slice(0, 2), [20, 0])
   })
 })
 

@@ -37,22 +37,20 @@ const post =
     bodyOf: (n: number, project: Project) => object,
     key: 'public' | 'secret' = 'secret',
   ): Make =>
-  ({ call }, project, n) =>
-    call('POST', path, { key: project[key], body: bodyOf(n, project) })
+  ({ as }, project, n) =>
+    as(project[key]).post(path, bodyOf(n, project))
 
 const mutate =
   (field: string, type: string, inputOf: (n: number, project: Project) => object, selection: string): Make =>
-  ({ graphql }, project, n) =>
-    graphql(
-      `mutation ($input: ${type}!) { ${field}(input: $input) { ${selection} } }`,
-      { input: inputOf(n, project) },
-      { key: project.secret },
-    )
+  ({ as }, project, n) =>
+    as(project).graphql(`mutation ($input: ${type}!) { ${field}(input: $input) { ${selection} } }`, {
+      input: inputOf(n, project),
+    })
 
 const remove =
   (path: string) =>
-  async ({ call }: Service, project: Project, made: string) => {
-    const answer = await call('DELETE', `${path}/${made}`, { key: project.secret })
+  async ({ as }: Service, project: Project, made: string) => {
+    const answer = await as(project).delete(`${path}/${made}`)
     assert.ok(answer.status < 300, answer.text)
   }
 
@@ -94,8 +92,7 @@ async function deleteField(service: Service, project: Project, field: string): P
 }
 
 const uploadDoors = (image: Buffer): Record<string, Make> => ({
-  'POST /uploads/image': ({ call }, { secret }) =>
-    call('POST', '/uploads/image', { key: secret, body: formWith(image) }),
+  'POST /uploads/image': ({ as }, { secret }) => as(secret).post('/uploads/image', formWith(image)),
   uploadImage: mutate('uploadImage', 'UploadImageInput', () => ({ image: image.toString('base64') }), 'key'),
 })
 
@@ -146,11 +143,10 @@ const CASES: Case[] = [
     ...{ variable: 'QUOTA_EVENT_NAMES', table: 'event_names' },
     doors: {
       'POST /v1/track': post('/v1/track', track, 'public'),
-      trackEvent: ({ graphql }, project, n) =>
-        graphql(
+      trackEvent: ({ as }, project, n) =>
+        as(project.public).graphql(
           'mutation ($input: TrackEventInput!) { trackEvent(input: $input) { event } }',
           { input: track(n) },
-          { key: project.public },
         ),
       'POST /events/track': post('/events/track', track),
       trackContactEvent: mutate('trackContactEvent', 'TrackContactEventInput', track, 'event'),
@@ -166,9 +162,9 @@ const CASES: Case[] = [
     ...{ variable: 'QUOTA_CONTACT_FIELDS', table: 'contact_fields' },
     doors: {
       'POST /contacts': post('/contacts', contact),
-      'PATCH /contacts/:id': async ({ call }, { secret }, n) => {
-        const { body } = await call('POST', '/contacts', { key: secret, body: { email: 'ada@example.org' } })
-        return call('PATCH', `/contacts/${body.id}`, { key: secret, body: { data: contact(n).data } })
+      'PATCH /contacts/:id': async ({ as }, { secret }, n) => {
+        const { body } = await as(secret).post('/contacts', { email: 'ada@example.org' })
+        return as(secret).patch(`/contacts/${body.id}`, { data: contact(n).data })
       },
       'POST /v1/track': post('/v1/track', (n) => ({ ...contact(n), event: 'seen' }), 'public'),
       'POST /v1/send': post('/v1/send', message),
@@ -296,7 +292,7 @@ scenario('A quota', start, (test) => {
     assert.is((await service.call('GET', `/uploads/${made[0].key}`)).status, 404)
     assert.ok(makes[0])
     resultOf(await makes[0](service, project, 0))
-    const { body } = await service.call('GET', '/uploads/image', { key: project.secret })
+    const { body } = await service.as(project).get('/uploads/image')
     assert.is(body.total, 2)
     assert.is(body.data[1].key, made[1].key)
   })
@@ -306,15 +302,8 @@ scenario('A quota', start, (test) => {
     const one = CASES.find(({ quota }) => quota === 'templates')
     assert.ok(one)
     const id = await fill(service, project, one)
-    assertQuota(await service.call('POST', `/templates/${id}/duplicate`, { key: project.secret }), one)
-    assertQuota(
-      await service.graphql(
-        `mutation { duplicateTemplate(id: "${id}") { id } }`,
-        {},
-        { key: project.secret },
-      ),
-      one,
-    )
+    assertQuota(await service.as(project).post(`/templates/${id}/duplicate`), one)
+    assertQuota(await service.as(project).graphql(`mutation { duplicateTemplate(id: "${id}") { id } }`), one)
   })
 
   test('of event names has the entries and exits of tracked segments in it', async (service) => {
@@ -322,7 +311,7 @@ scenario('A quota', start, (test) => {
     const one = CASES.find(({ quota }) => quota === 'eventNames')
     assert.ok(one)
     const make = (n: number, trackMembership: boolean) =>
-      service.call('POST', '/segments', { key: project.secret, body: { ...segment(n), trackMembership } })
+      service.as(project).post('/segments', { ...segment(n), trackMembership })
     const { id } = resultOf(await make(1, false))
     resultOf(await make(2, true))
     assert.is(await countOf(service, 'event_names', project), 2)
@@ -361,9 +350,9 @@ scenario('A quota', start, (test) => {
     const one = CASES.find(({ quota }) => quota === 'contactFields')
     assert.ok(one)
     const set = (...names: string[]) =>
-      service.call('POST', '/contacts', {
-        key: project.secret,
-        body: { email: 'ada@example.org', data: Object.fromEntries(names.map((name) => [name, 1])) },
+      service.as(project).post('/contacts', {
+        email: 'ada@example.org',
+        data: Object.fromEntries(names.map((name) => [name, 1])),
       })
     resultOf(await set('a', 'b'))
     const refused = assertQuota(await set('a', 'c', 'd'), one)
@@ -377,10 +366,7 @@ scenario('A quota', start, (test) => {
 
   test('of custom fields is a bad row of an import', async (service) => {
     const project = await service.newProject()
-    await service.call('POST', '/contacts', {
-      key: project.secret,
-      body: { email: 'x@example.org', data: { a: 1, b: 1 } },
-    })
+    await service.as(project).post('/contacts', { email: 'x@example.org', data: { a: 1, b: 1 } })
     const csv =
       'email,a,c,d\nada@example.org,1,,\ngrace@example.org,,1,\nalan@example.org,,,1\njoan@example.org,,1,1\n'
     const { result } = await imported(service, csv, project)

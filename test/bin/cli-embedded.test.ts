@@ -8,21 +8,21 @@ import { createLog } from '../../src/observe/log.ts'
 import { removeHome, serverFile, serverPid } from '../db/embedded-postgres-process.ts'
 import { scenario } from '../support/scenario.ts'
 import { until } from '../support/service.ts'
-import { runJson, startCli } from './cli-process.ts'
+import { commands, startCli } from './cli-process.ts'
 
 /** One folder for all tests: what an earlier command stored is there for the next one. */
 function start() {
   const home = mkdtempSync(join(tmpdir(), 'mailwright-cli-'))
   const env = { DATA_DIR: join(home, 'data') }
-  return { env, postgres: join(env.DATA_DIR, 'postgres'), stop: () => removeHome(home) }
+  return { env, cli: commands(env), postgres: join(env.DATA_DIR, 'postgres'), stop: () => removeHome(home) }
 }
 
 scenario('cli on the embedded database', start, (test) => {
-  test('works while the service is stopped, and leaves no server behind', async ({ env, postgres }) => {
+  test('works while the service is stopped, and leaves no server behind', async ({ cli, env, postgres }) => {
     // The first start logs that it has migrated the database, but not on standard output.
-    const made = await runJson(['project', 'create', '--name', 'First'], { ...env, LOG_LEVEL: 'debug' })
+    const made = await cli.json(['project', 'create', '--name', 'First'], { ...env, LOG_LEVEL: 'debug' })
     assert.not.ok(existsSync(serverFile(postgres)))
-    const listed = await runJson(['project', 'list'], env)
+    const listed = await cli.json(['project', 'list'])
     assert.equal(
       listed.map(({ id }: { id: string }) => id),
       [made.id],
@@ -30,12 +30,12 @@ scenario('cli on the embedded database', start, (test) => {
     assert.not.ok(existsSync(serverFile(postgres)))
   })
 
-  test('shares the server of a running service, and leaves it running', async ({ env, postgres }) => {
+  test('shares the server of a running service, and leaves it running', async ({ cli, env, postgres }) => {
     const config = loadConfig({ NODE_ENV: 'test', PORT: '0', ...env })
     const app = await startApp(config, createLog('silent'))
     try {
       const pid = serverPid(postgres)
-      const made = await runJson(['project', 'create', '--name', 'Second'], env)
+      const made = await cli.json(['project', 'create', '--name', 'Second'])
       const { host, port } = app.config
       const answer = await fetch(`http://${host}:${port}/domains/project/${made.id}`, {
         headers: { authorization: `Bearer ${made.secret}` },

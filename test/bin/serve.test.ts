@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import * as assert from 'uvu/assert'
+import { listen } from '../support/listen.ts'
 import { scenario } from '../support/scenario.ts'
 import { scratchDatabase } from '../support/scratch-database.ts'
 import { cloneDatabase, until } from '../support/service.ts'
@@ -40,10 +41,8 @@ async function refusal(env: Record<string, string>): Promise<string> {
 
 scenario('A start that cannot succeed says what to do, on one line', start, (test) => {
   test('when the port is taken', async ({ env }) => {
-    const other = createServer().listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    const address = other.address()
-    const port = typeof address === 'object' ? address?.port : 0
+    const other = createServer()
+    const port = await listen(other)
     const line = await refusal({ ...env, PORT: String(port) }).finally(() => other.close())
     assert.is(
       line,

@@ -10,8 +10,8 @@ const PREVIEW = 'query ($input: PreviewAudienceInput!) { previewAudience(input: 
 /** More than all connections of the process. */
 const AT_ONCE = 30
 
-const preview = ({ graphql }: Service, { secret }: Project): Promise<Answer> =>
-  graphql(PREVIEW, { input: { all: true } }, { key: secret })
+const preview = ({ as }: Service, { secret }: Project): Promise<Answer> =>
+  as(secret).graphql(PREVIEW, { input: { all: true } })
 
 const previews = (service: Service, project: Project) =>
   Promise.all(Array.from({ length: AT_ONCE }, () => preview(service, project)))
@@ -21,7 +21,7 @@ scenario(
   () => startService({ ROLES: 'http' }),
   (test) => {
     test('take one connection, and wait for no longer than a few seconds', async (service) => {
-      const { project, newProject, call, databaseUrl } = service
+      const { project, newProject, as, call, databaseUrl } = service
       const other = await newProject()
       // Previews look suppressions up: they take as long as this is held.
       const held = await hold(databaseUrl, 'lock table suppressions in access exclusive mode')
@@ -30,12 +30,12 @@ scenario(
       const { secret: key } = other
       const body = { email: 'ada@example.org', event: 'seen', data: { plan: 'pro' } }
       const answers = await Promise.all([
-        call('POST', '/v1/track', { key: other.public, body }),
-        call('POST', '/v1/track', { key: project.public, body }),
-        call('GET', '/contacts?search=ada', { key }),
-        call('GET', '/contacts/fields', { key }),
-        call('GET', '/events/names', { key }),
-        call('GET', '/templates', { key }),
+        as(other.public).post('/v1/track', body),
+        as(project.public).post('/v1/track', body),
+        as(key).get('/contacts?search=ada'),
+        as(key).get('/contacts/fields'),
+        as(key).get('/events/names'),
+        as(key).get('/templates'),
         call('GET', '/health/ready'),
       ])
       assert.equal(
@@ -80,9 +80,9 @@ scenario(
 
 scenario('Requests that hold all their connections', startService, (test) => {
   test('leave background work and the readiness check theirs', async (service) => {
-    const { project, call, databaseUrl, app } = service
+    const { project, as, call, databaseUrl, app } = service
     const held = await hold(databaseUrl, 'lock table templates in access exclusive mode')
-    const requests = Array.from({ length: AT_ONCE }, () => call('GET', '/templates', { key: project.secret }))
+    const requests = Array.from({ length: AT_ONCE }, () => as(project).get('/templates'))
     await held.waiters(app.config.databasePoolSize)
     assert.is((await call('GET', '/health/ready')).status, 200)
     const work = createCtx(app.services, systemOf(project.id), 'test', { connections: 'worker' })

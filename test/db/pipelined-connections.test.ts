@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { hold } from '../support/held-lock.ts'
+import { sendBody } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -7,16 +8,16 @@ import { type Service, startService } from '../support/service.ts'
 const WAITING = 8
 
 scenario('Short statements', startService, (test) => {
-  test('that wait for a row hold up nobody else', async ({ call, project, newProject, databaseUrl, sql }) => {
+  test('that wait for a row hold up nobody else', async ({ as, project, newProject, databaseUrl, sql }) => {
     const body = { email: 'locked@example.org', event: 'seen' }
-    await call('POST', '/v1/track', { key: project.public, body })
+    await as(project.public).post('/v1/track', body)
     const held = await hold(databaseUrl, `select from contacts where email = $1 for update`, [body.email])
     const waiting = Array.from({ length: WAITING }, (_, index) =>
-      call('POST', '/v1/track', { key: project.public, body: { ...body, data: { [`key${index}`]: index } } }),
+      as(project.public).post('/v1/track', { ...body, data: { [`key${index}`]: index } }),
     )
     await held.waiters(WAITING)
     const other = await newProject()
-    const answer = await call('POST', '/v1/track', { key: other.public, body })
+    const answer = await as(other.public).post('/v1/track', body)
     assert.is(answer.status, 200)
     await held.release()
     const answers = await Promise.all(waiting)
@@ -28,22 +29,16 @@ scenario('Short statements', startService, (test) => {
     assert.is(Object.keys(contact?.data).length, WAITING)
   })
 
-  test('go on over new connections after the server has ended the old ones', async ({
-    call,
-    project,
-    sql,
-  }) => {
+  test('go on over new connections after the server has ended the old ones', async ({ as, project, sql }) => {
     const body = { email: 'a@example.org', event: 'seen' }
-    await call('POST', '/v1/track', { key: project.public, body })
+    await as(project.public).post('/v1/track', body)
     await sql(
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and pid <> pg_backend_pid() and application_name = 'mailwright'`,
     )
     // The first to use an ended connection may find out; it is told to try again.
-    await Promise.all(
-      Array.from({ length: 6 }, () => call('POST', '/v1/track', { key: project.public, body })),
-    )
-    const answer = await call('POST', '/v1/track', { key: project.public, body })
+    await Promise.all(Array.from({ length: 6 }, () => as(project.public).post('/v1/track', body)))
+    const answer = await as(project.public).post('/v1/track', body)
     assert.is(answer.status, 200)
   })
 })
@@ -53,14 +48,12 @@ const SENDS = 30
 /** Connections of the pool: as many go on waiting there. */
 const POOL = 10
 
-const track = ({ call, project }: Service, n: number) =>
-  call('POST', '/v1/track', { key: project.public, body: { email: `t${n}@example.org`, event: 'seen' } })
+const track = ({ as, project }: Service, n: number) =>
+  as(project.public).post('/v1/track', { email: `t${n}@example.org`, event: 'seen' })
 
-const send = ({ call, project }: Service, n: number) =>
-  call('POST', '/v1/send', {
-    key: project.secret,
+const send = ({ as, project }: Service, n: number) =>
+  as(project).post('/v1/send', sendBody(project, { to: `s${n}@example.org` }), {
     headers: { 'idempotency-key': `send-${n}` },
-    body: { to: `s${n}@example.org`, from: `a@${project.domain}`, subject: 'Hello', body: 'Hello' },
   })
 
 const times = <Result>(count: number, make: (n: number) => Result) =>

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { sendBody } from '../support/mailing.ts'
 import type { Random } from '../support/seeded.ts'
 import { type Answer, type CallOptions, type Project, requestTo } from '../support/service.ts'
 
@@ -55,7 +56,7 @@ async function sendOne(traffic: Traffic): Promise<void> {
   const { project, ledger } = traffic
   ledger.sends.posted += 1
   const to = `r${ledger.sends.posted}@receiver.example`
-  const body = { to, from: `hello@${project.domain}`, subject: 'Durable', body: `<p>${to}</p>` }
+  const body = sendBody(project, { to })
   const headers = { 'idempotency-key': `send ${to}`, 'idempotency-replay': 'true' }
   const answer = await insist(traffic, '/v1/send', { body, headers })
   if (answer) ledger.sends.accepted.set(to, answer.body.data.emails[0].email)

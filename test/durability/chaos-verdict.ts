@@ -1,5 +1,5 @@
 import type { Arrival } from '../support/mail-sink.ts'
-import { type Body, type Project, requestTo } from '../support/service.ts'
+import { type Body, callerOf, type Project } from '../support/service.ts'
 import { EVENT, type Ledger, rowsOf } from './chaos-traffic.ts'
 
 /**
@@ -59,7 +59,7 @@ async function judgeTracks({ url, project, ledger: { tracks } }: Evidence): Prom
   const times = Map.groupBy(recorded, (number) => number)
   const lost = [...tracks.accepted.keys()].filter((number) => !times.has(number))
   const doubled = [...times].filter(([, copies]) => copies.length > 1).map(([number]) => number)
-  const usage = await requestTo(`${url}/events/${EVENT}/usage`, 'GET', { key: project.secret })
+  const usage = await callerOf(url, project).get(`/events/${EVENT}/usage`)
   const miscounted = usage.body.totalCount === recorded.length ? [] : [usage.body.totalCount]
   const line =
     `tracks   ${tracks.posted} posted, ${tracks.accepted.size} accepted, ${tracks.unknown.size} unknown; ` +
@@ -75,7 +75,7 @@ async function judgeImports({ url, project, ledger: { imports } }: Evidence): Pr
   const doubled: string[] = []
   let rows = 0
   for (const id of imports.accepted.values()) {
-    const { body } = await requestTo(`${url}/contacts/import/${id}`, 'GET', { key: project.secret })
+    const { body } = await callerOf(url, project).get(`/contacts/import/${id}`)
     const { created, updated, unchanged, failed, totalRows } = body.result
     rows += created
     if (body.state !== 'completed') unfinished.push(id)
@@ -96,7 +96,7 @@ const twice = (contacts: Body[]): string[] =>
 async function everyPage(url: string, project: Project, path: string): Promise<Body[]> {
   const found: Body[] = []
   for (let cursor = ''; ; ) {
-    const page = await requestTo(`${url}${path}&limit=${PAGE}${cursor}`, 'GET', { key: project.secret })
+    const page = await callerOf(url, project).get(`${path}&limit=${PAGE}${cursor}`)
     if (page.status !== 200) throw new Error(page.text)
     found.push(...page.body.data)
     if (!page.body.hasMore) return found

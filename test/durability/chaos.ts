@@ -8,7 +8,7 @@ import { startEmbeddedPostgres } from '../../src/db/embedded/embedded-postgres.t
 import { provision } from '../support/backstage.ts'
 import { startMailSink } from '../support/mail-sink.ts'
 import { type Random, seeded } from '../support/seeded.ts'
-import { type Project, requestTo } from '../support/service.ts'
+import { callerOf, type Project } from '../support/service.ts'
 import { endProcess, ownPort, type ServiceProcess, startProcess } from '../support/service-process.ts'
 import { type Ledger, newLedger, runTraffic } from './chaos-traffic.ts'
 import { judge } from './chaos-verdict.ts'
@@ -80,8 +80,7 @@ async function killOne({ launches, processes }: Context, random: Random): Promis
 }
 
 const hasEnded = async (url: string, project: Project, importId: string): Promise<boolean> =>
-  (await requestTo(`${url}/contacts/import/${importId}`, 'GET', { key: project.secret })).body.state ===
-  'completed'
+  (await callerOf(url, project).get(`/contacts/import/${importId}`)).body.state === 'completed'
 
 /** Waits until everything that was accepted is done and nothing arrives any more, for a while at most. */
 async function quiet({ sink, project }: Context, ledger: Ledger, url: string): Promise<void> {

@@ -6,14 +6,15 @@ import * as assert from 'uvu/assert'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/db/embedded/embedded-postgres.ts'
 import { provision } from '../support/backstage.ts'
 import { startMailSink } from '../support/mail-sink.ts'
+import { sendBody } from '../support/mailing.ts'
 import { emailStates, query, unfinished } from '../support/query.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Random, seeded } from '../support/seeded.ts'
-import { type Project, requestTo, until } from '../support/service.ts'
+import { callerOf, type Project, until } from '../support/service.ts'
 import { endProcess, ownPort, type ServiceProcess, startProcess } from '../support/service-process.ts'
 
 const SENDS = 300
-const KILLS = 5
+const KILLS = process.env.DEEP ? 5 : 3
 const SENDS_A_LIFE = SENDS / (KILLS + 1)
 const CLIENTS = 4
 const HOLD_MS = 30
@@ -66,10 +67,10 @@ async function client(url: string, project: Project, ledger: Ledger, random: Ran
 }
 
 async function postOne(url: string, project: Project, to: string, ledger: Ledger): Promise<void> {
-  const body = { to, from: `hello@${project.domain}`, subject: 'Durable', body: `<p>${to}</p>` }
+  const body = sendBody(project, { to })
   for (;;) {
     try {
-      const answer = await requestTo(`${url}/v1/send`, 'POST', { key: project.secret, body })
+      const answer = await callerOf(url, project).post('/v1/send', body)
       if (answer.status === 200) ledger.answered.set(to, answer.body.data.emails[0].email)
       else {
         assert.is(answer.status, 503, answer.text)

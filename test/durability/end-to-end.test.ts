@@ -49,12 +49,12 @@ const MESSAGE = {
 }
 
 /** Adds the domain as its owner would, and lets the operator vouch for it. Returns its DNS records. */
-async function addDomain({ call, project, ctx }: Context): Promise<Body[]> {
-  const added = await call('POST', '/domains', { key: project.secret, body: { domain: DOMAIN } })
+async function addDomain({ as, project, ctx }: Context): Promise<Body[]> {
+  const added = await as(project).post('/domains', { domain: DOMAIN })
   assert.is(added.status, 201, added.text)
   assert.is(added.body.verified, false, 'a real provider needs real records')
   await forceVerified(ctx(project.id), DOMAIN)
-  const listed = await call('GET', `/domains/project/${project.id}`, { key: project.secret })
+  const listed = await as(project).get(`/domains/project/${project.id}`)
   return listed.body.find(({ domain }: Body) => domain === DOMAIN).records
 }
 
@@ -116,9 +116,9 @@ async function assertSigned(raw: Buffer, records: Body[]): Promise<void> {
 
 scenario('Delivery end to end', start, (test) => {
   test('what was sent over HTTP is what arrives, signed for the domain', async (context) => {
-    const { call, project, sink } = context
+    const { as, project, sink } = context
     const records = await addDomain(context)
-    const answer = await call('POST', '/v1/send', { key: project.secret, body: MESSAGE })
+    const answer = await as(project).post('/v1/send', MESSAGE)
     assert.is(answer.status, 200, answer.text)
     await until('both messages', () => sink.arrivals.length === 2)
     const people = [

@@ -1,49 +1,40 @@
 import { createServer } from 'node:http'
-import { SMTPServer } from 'smtp-server'
 import * as assert from 'uvu/assert'
 import { type CapturedLog, capturedLog } from '../support/captured-log.ts'
+import { listen } from '../support/listen.ts'
+import { type MailSink, startMailSink } from '../support/mail-sink.ts'
 import { emailRow, sendMail } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Service, startService, until } from '../support/service.ts'
 
-type Context = Service & { log: CapturedLog; server: { accepts: boolean; delivered: number } }
+type Context = Service & { log: CapturedLog; server: { accepts: boolean }; sink: MailSink }
 
 /** A service with a password that its SMTP server does not take until the test says so. */
 async function start(): Promise<Context> {
-  const state = { accepts: false, delivered: 0 }
-  const smtp = new SMTPServer({
-    disabledCommands: ['STARTTLS'],
-    disableReverseLookup: true,
-    logger: false,
-    onAuth: (_auth, _session, done) =>
-      state.accepts
-        ? done(null, { user: 'mailwright' })
-        : done(Object.assign(new Error('5.7.8 Bad password'), { responseCode: 535 })),
-    onData(stream, _session, done) {
-      stream.on('end', () => {
-        state.delivered += 1
-        done()
-      })
-      stream.resume()
+  const server = { accepts: false }
+  const sink = await startMailSink({
+    server: {
+      authOptional: false,
+      allowInsecureAuth: true,
+      onAuth: (_auth, _session, done) =>
+        server.accepts
+          ? done(null, { user: 'mailwright' })
+          : done(Object.assign(new Error('5.7.8 Bad password'), { responseCode: 535 })),
     },
   })
-  // Connections that are refused in the middle are what the test is about.
-  smtp.on('error', () => undefined)
-  await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve))
-  const address = smtp.server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
   const log = capturedLog()
   const service = await startService(
-    { MAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://mailwright:wrong@127.0.0.1:${port}` },
+    { MAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://mailwright:wrong@${sink.host}` },
     { log: log.log },
   )
   return {
     ...service,
     log,
-    server: state,
+    server,
+    sink,
     stop: async () => {
       await service.stop()
-      await new Promise<void>((resolve) => smtp.close(() => resolve()))
+      await sink.stop()
     },
   }
 }
@@ -87,7 +78,7 @@ scenario('A provider that refuses the log-in', start, (test) => {
     for (const id of ids) {
       await until('it is sent', async () => (await emailRow(context, id)).status === 'SENT', 40_000)
     }
-    assert.is(context.server.delivered, ids.length)
+    assert.is(context.sink.arrivals.length, ids.length)
     await until('readiness is well again', async () => (await readiness(context)).status === 'ok')
   })
 })
@@ -109,9 +100,7 @@ async function startWithMailgun(): Promise<MailgunContext> {
       response.end(JSON.stringify({ id: `<${accepted.length}@stand-in>`, message }))
     })
   })
-  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve))
-  const address = api.address()
-  const port = typeof address === 'object' && address ? address.port : 0
+  const port = await listen(api)
   const service = await startService({
     MAIL_PROVIDER: 'mailgun',
     MAILGUN_API_KEY: 'key-of-the-test',

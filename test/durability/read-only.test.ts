@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { type MailSink, startMailSink } from '../support/mail-sink.ts'
-import { attempted, deliveryRow, emailEvents, sendMail } from '../support/mailing.ts'
+import { attempted, deliveryRow, emailEvents, sendBody, sendMail } from '../support/mailing.ts'
 import { assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Service, startService, until } from '../support/service.ts'
@@ -34,14 +34,14 @@ async function setReadOnly({ databaseUrl }: Context, readOnly: boolean): Promise
 
 scenario('A database that takes no writes for a while', start, (test) => {
   test('is told as 503, and what was handed over meanwhile is settled afterwards, once', async (context) => {
-    const { sink, call, project } = context
+    const { sink, as, project } = context
     const goOn = sink.hold()
     const id = await sendMail(context, 'flying@receiver.example')
     await until('the hand-over', () => sink.counts().has('flying@receiver.example'))
     await setReadOnly(context, true)
     goOn()
     await until('the hand-over is done', () => sink.underWay.size === 0)
-    const message = { to: 'a@b.example', from: `hello@${project.domain}`, subject: 'x', body: 'x' }
+    const message = sendBody(project)
     for (const [path, key, body] of [
       ['/v1/send', project.secret, message],
       ['/v1/track', project.public, { email: 'a@b.example', event: 'seen' }],
@@ -49,7 +49,7 @@ scenario('A database that takes no writes for a while', start, (test) => {
     ] as const) {
       // More than once: the first may only find that its connection was ended.
       for (let round = 1; round <= 3; round += 1) {
-        assertRefused(await call('POST', path, { key, body }), 503, 'SERVICE_UNAVAILABLE')
+        assertRefused(await as(key).post(path, body), 503, 'SERVICE_UNAVAILABLE')
       }
     }
     assert.ok((await deliveryRow(context, id)).taken_by, 'is still held')
@@ -59,7 +59,7 @@ scenario('A database that takes no writes for a while', start, (test) => {
     assert.is(sink.counts().get('flying@receiver.example'), 1)
     assert.is((await emailEvents(context, id)).length, 1)
     await until('a message is accepted', async () => {
-      const answer = await call('POST', '/v1/send', { key: project.secret, body: message })
+      const answer = await as(project).post('/v1/send', message)
       return answer.status === 200
     })
   })

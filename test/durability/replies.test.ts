@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import * as assert from 'uvu/assert'
 import { startScriptedSmtp } from '../mail/scripted-smtp.ts'
+import { listen } from '../support/listen.ts'
 import { attempted, emailEvents, sendMail } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -43,9 +44,7 @@ async function startWithMailgun() {
     })
   })
   const answers: string[] = []
-  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve))
-  const address = api.address()
-  const port = typeof address === 'object' && address ? address.port : 0
+  const port = await listen(api)
   const service = await startService({
     MAIL_PROVIDER: 'mailgun',
     MAILGUN_API_KEY: 'key',

@@ -9,8 +9,9 @@ import { isRunning } from '../../src/db/embedded/embedded-postgres-sharing.ts'
 import { provision } from '../support/backstage.ts'
 import { databaseProxy } from '../support/database-proxy.ts'
 import { startMailSink } from '../support/mail-sink.ts'
+import { sendBody } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
-import { cloneDatabase, type Project, requestTo, until } from '../support/service.ts'
+import { callerOf, cloneDatabase, type Project, until } from '../support/service.ts'
 import {
   endProcess,
   launchProcess,
@@ -71,13 +72,6 @@ function postgresPid(dataDir: string): number | null {
   return isRunning(pid) ? pid : null
 }
 
-const message = (project: Project, to: string) => ({
-  to,
-  from: `hello@${project.domain}`,
-  subject: 'Restart',
-  body: '<p>Restart</p>',
-})
-
 /** Sends one message after the other over kept-alive connections until nobody listens any more. */
 function startClients(service: ServiceProcess, project: Project, name: string) {
   const accepted: string[] = []
@@ -87,8 +81,8 @@ function startClients(service: ServiceProcess, project: Project, name: string) {
     for (let number = 1; ; number += 1) {
       const to = `${name}${client}x${number}@receiver.example`
       try {
-        const body = message(project, to)
-        const answer = await requestTo(`${service.url}/v1/send`, 'POST', { key: project.secret, body })
+        const body = sendBody(project, { to })
+        const answer = await callerOf(service.url, project).post('/v1/send', body)
         if (answer.status === 200) accepted.push(to)
         else failures.push(answer.text)
       } catch (error) {
@@ -110,7 +104,7 @@ const codeOf = (error: unknown): string =>
 
 /** A request whose head is at the service while its body is still to come; `finish` sends the rest. */
 async function beginRequest(service: ServiceProcess, project: Project, to: string) {
-  const body = JSON.stringify(message(project, to))
+  const body = JSON.stringify(sendBody(project, { to }))
   const agent = new Agent({ keepAlive: true })
   const sending = httpRequest(`${service.url}/v1/send`, {
     method: 'POST',
@@ -194,8 +188,8 @@ scenario('Restarts of the service', start, (test) => {
     assert.is(postgresPid(env.DATA_DIR), database, 'the database has survived')
     const next = await boot()
     assert.is(postgresPid(env.DATA_DIR), database, 'another database was started')
-    const body = message(project, 'adopted@receiver.example')
-    const answer = await requestTo(`${next.url}/v1/send`, 'POST', { key: project.secret, body })
+    const body = sendBody(project, { to: 'adopted@receiver.example' })
+    const answer = await callerOf(next.url, project).post('/v1/send', body)
     assert.is(answer.status, 200, answer.text)
     await until('the mail', () => sink.counts().has('adopted@receiver.example'))
     await endGently(next)
@@ -215,8 +209,8 @@ scenario('Restarts of the service', start, (test) => {
     const { boot, env, project, sink } = context
     const service = await boot()
     const answerAgain = sink.hold()
-    const body = message(project, 'held@receiver.example')
-    await requestTo(`${service.url}/v1/send`, 'POST', { key: project.secret, body })
+    const body = sendBody(project, { to: 'held@receiver.example' })
+    await callerOf(service.url, project).post('/v1/send', body)
     await until('the mail', () => sink.counts().has('held@receiver.example'))
     service.signal('SIGTERM')
     const exit = await service.exited

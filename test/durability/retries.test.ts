@@ -128,11 +128,11 @@ scenario('Retries', start, (test) => {
   })
 
   test('a contact that unsubscribes while marketing mail waits does not get it', async (context) => {
-    const { refusals, sink, call, project, sql } = context
+    const { refusals, sink, as, project, sql } = context
     refusals.set('leaver@receiver.example', (attempt) => (attempt === 1 ? TRY_LATER : null))
     const from = `news@${project.domain}`
     const news = { name: 'News', subject: 'News', body: '<p>News</p>', from, type: 'MARKETING' }
-    const template = await call('POST', '/templates', { key: project.secret, body: news })
+    const template = await as(project).post('/templates', news)
     const more = { template: template.body.id, subscribed: true }
     const id = await sendMail(context, 'leaver@receiver.example', more)
     await attempted(context, id, 1)

@@ -3,9 +3,9 @@ import { type App, startApp } from '../../src/app.ts'
 import type { Config } from '../../src/config.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { type MailSink, type Refusal, startMailSink } from '../support/mail-sink.ts'
-import { emailRow } from '../support/mailing.ts'
+import { emailRow, sendBody } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
-import { requestTo, type Service, startService, until } from '../support/service.ts'
+import { callerOf, type Service, startService, until } from '../support/service.ts'
 
 const MINUTE = 60_000
 const BUSY: Refusal = { at: 'RCPT', code: 450, text: '4.2.0 Greylisted' }
@@ -38,8 +38,8 @@ async function start(): Promise<Context> {
 
 async function sendBy(context: Context, url: string, to: string): Promise<string> {
   const { project } = context
-  const body = { to, from: `hello@${project.domain}`, subject: 'Skewed', body: '<p>Skewed</p>' }
-  const answer = await requestTo(`${url}/v1/send`, 'POST', { key: project.secret, body })
+  const body = sendBody(project, { to })
+  const answer = await callerOf(url, project).post('/v1/send', body)
   assert.is(answer.status, 200, answer.text)
   return answer.body.data.emails[0].email
 }

@@ -7,9 +7,10 @@ import * as assert from 'uvu/assert'
 import { rotateKeys } from '../../src/features/projects/projects.ts'
 import { openBackstage } from '../support/backstage.ts'
 import { startMailSink } from '../support/mail-sink.ts'
+import { sendBody } from '../support/mailing.ts'
 import { emailStates, unfinished } from '../support/query.ts'
 import { scenario } from '../support/scenario.ts'
-import { type Answer, cloneDatabase, type Project, requestTo, until } from '../support/service.ts'
+import { type Answer, callerOf, cloneDatabase, type Project, requestTo, until } from '../support/service.ts'
 import { endProcess, ownPort, type ServiceProcess, startProcess } from '../support/service-process.ts'
 
 const REQUESTS_A_MINUTE = 50
@@ -62,18 +63,11 @@ type Context = Awaited<ReturnType<typeof start>>
 /** The process whose turn it is. */
 const turn = <Item>(items: readonly [Item, Item], index: number): Item => items[index % 2 === 0 ? 0 : 1]
 
-const send = (service: ServiceProcess, { secret, domain }: Project, to: unknown, headers = {}) =>
-  requestTo(`${service.url}/v1/send`, 'POST', {
-    key: secret,
-    headers,
-    body: { to, from: `hello@${domain}`, subject: 'Two', body: '<p>Two</p>' },
-  })
+const send = ({ url }: ServiceProcess, project: Project, to: unknown, headers = {}) =>
+  callerOf(url, project).post('/v1/send', sendBody(project, { to }), { headers })
 
-const track = (service: ServiceProcess, { public: key }: Project) =>
-  requestTo(`${service.url}/v1/track`, 'POST', {
-    key,
-    body: { email: 'ada@receiver.example', event: 'seen' },
-  })
+const track = ({ url }: ServiceProcess, project: Project) =>
+  callerOf(url, project.public).post('/v1/track', { email: 'ada@receiver.example', event: 'seen' })
 
 const allFinal = ({ databaseUrl }: Context, project: Project, timeoutMs: number) =>
   until('every email is final', async () => (await unfinished(databaseUrl, project.id)) === 0, timeoutMs)
@@ -135,7 +129,7 @@ scenario('Two processes on one database', start, (test) => {
       const stale = [
         await track(service, project),
         await send(service, project, 'stale@receiver.example'),
-        await requestTo(`${service.url}/domains/project/${project.id}`, 'GET', { key: project.secret }),
+        await callerOf(service.url, project).get(`/domains/project/${project.id}`),
       ]
       assert.equal(
         stale.map(({ status }) => status),

@@ -5,7 +5,7 @@ import { type CapturedLog, capturedLog } from '../support/captured-log.ts'
 import { HOUR } from '../support/clock.ts'
 import { hold } from '../support/held-lock.ts'
 import { type MailSink, type Refusal, startMailSink } from '../support/mail-sink.ts'
-import { attempted, deliveryRow, pass, sendMail } from '../support/mailing.ts'
+import { attempted, deliveryRow, pass, sendBody, sendMail } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Service, startService, until } from '../support/service.ts'
 
@@ -37,10 +37,10 @@ async function start(): Promise<Context> {
 
 /** Sends one message to each of `count` people in one request. */
 async function sendToMany(context: Context, name: string, count: number): Promise<void> {
-  const { call, project } = context
+  const { as, project } = context
   const to = Array.from({ length: count }, (_, index) => `${name}${index}@receiver.example`)
-  const body = { to, from: `hello@${project.domain}`, subject: 'Many', body: '<p>Many</p>' }
-  const answer = await call('POST', '/v1/send', { key: project.secret, body })
+  const body = sendBody(project, { to })
+  const answer = await as(project).post('/v1/send', body)
   assert.is(answer.status, 200, answer.text)
 }
 
@@ -110,7 +110,7 @@ scenario('The delivery worker', start, (test) => {
     await new Promise((resolve) => setTimeout(resolve, 5_000))
     assert.is((await deliveryRow(context, id)).attempts, 1)
     const query = `{ email(id: "${id}") { status } }`
-    const shown = await context.graphql(query, {}, { key: context.project.secret })
+    const shown = await context.as().graphql(query)
     assert.is(shown.body.data.email.status, 'SENDING')
     goOn()
     assert.is((await attempted(context, id, 1)).status, 'SENT')
@@ -174,8 +174,10 @@ scenario('The delivery worker', start, (test) => {
 })
 
 /** A request that has to wait for the table of deliveries, so that a look of the worker waits behind it. */
-async function sendMailWithoutAnswer({ call, project }: Context): Promise<void> {
-  const body = { to: 'x@receiver.example', from: `hello@${project.domain}`, subject: 'x', body: 'x' }
+async function sendMailWithoutAnswer({ as, project }: Context): Promise<void> {
+  const body = sendBody(project, { to: 'x@receiver.example' })
   // Its answer comes after the end of the service, if at all.
-  call('POST', '/v1/send', { key: project.secret, body }).catch(() => undefined)
+  as(project)
+    .post('/v1/send', body)
+    .catch(() => undefined)
 }

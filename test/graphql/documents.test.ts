@@ -12,7 +12,7 @@ const documentOf = (length: number, mark = '') =>
   `#${mark}`.padEnd(length - 15, 'x').concat('\n{ __typename }')
 
 scenario('A GraphQL document', startService, (test) => {
-  test('of more than 16 KB needs a key, and the refusal says so', async ({ graphql, project }) => {
+  test('of more than 16 KB needs a key, and the refusal says so', async ({ as, graphql, project }) => {
     assert.is(documentOf(16 * KB).length, 16 * KB)
     assert.equal((await graphql(documentOf(16 * KB))).body, { data: { __typename: 'Query' } })
     for (const length of [16 * KB + 1, 20 * KB, 900 * KB]) {
@@ -20,7 +20,7 @@ scenario('A GraphQL document', startService, (test) => {
       assertGraphQLRefused(refused, 413, 'PAYLOAD_TOO_LARGE')
       assert.match(refused.body.errors[0].message, /16 KB need an API key/)
       for (const key of [project.public, project.secret]) {
-        const answer = await graphql(documentOf(length), {}, { key })
+        const answer = await as(key).graphql(documentOf(length))
         assert.equal(answer.body, { data: { __typename: 'Query' } })
       }
     }
@@ -34,23 +34,23 @@ scenario('A GraphQL document', startService, (test) => {
 })
 
 scenario('Without a key', startService, (test) => {
-  test('a document has at most 500 tokens', async ({ graphql, project }) => {
+  test('a document has at most 500 tokens', async ({ as, graphql, project }) => {
     const tokens = (count: number) => `{ ${'__typename '.repeat(count - 2)}}`
     assert.is((await graphql(tokens(500))).body.errors, undefined)
     const refused = await graphql(tokens(501))
     assertGraphQLRefused(refused, 400, 'BAD_REQUEST')
     assert.match(refused.body.errors[0].message, /token limit of 500/i)
-    assert.is((await graphql(tokens(501), {}, { key: project.secret })).body.errors, undefined)
+    assert.is((await as(project).graphql(tokens(501))).body.errors, undefined)
   })
 })
 
 const counted = () => startService({ RATE_LIMIT_PER_MINUTE: '100', STRANGER_RATE_LIMIT_PER_MINUTE: '12' })
 
 scenario('A document that is not known', counted, (test) => {
-  test('counts more, by its length, and once', async ({ graphql, project, clock }) => {
+  test('counts more, by its length, and once', async ({ as, project, clock }) => {
     clock.advance(MINUTE - (clock.now().getTime() % MINUTE))
     const left = async (length: number, mark: string) => {
-      const { headers } = await graphql(documentOf(length, mark), {}, { key: project.secret })
+      const { headers } = await as(project).graphql(documentOf(length, mark))
       return Number(headers.get('ratelimit-remaining'))
     }
     assert.is(await left(1_000, 'short'), 99)

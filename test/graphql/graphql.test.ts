@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { schema } from '../../src/schema.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
+import { runs } from '../support/seeded.ts'
 import { type Answer, type Body, type Service, startService } from '../support/service.ts'
 
 const TRACK = 'mutation ($input: TrackEventInput!) { trackEvent(input: $input) { contact event } }'
@@ -15,7 +16,7 @@ const inQuery = (query: string, variables?: object) =>
   `/graphql?${new URLSearchParams({ query, ...(variables && { variables: JSON.stringify(variables) }) })}`
 
 scenario('A GraphQL query that cannot be run', startService, (test) => {
-  test('says what is wrong with its syntax, its fields or its arguments', async ({ graphql, project }) => {
+  test('says what is wrong with its syntax, its fields or its arguments', async ({ as, project }) => {
     for (const [query, message] of [
       ['{', /Syntax Error/],
       ['', /Syntax Error/],
@@ -33,7 +34,7 @@ scenario('A GraphQL query that cannot be run', startService, (test) => {
       [`mutation { trackEvent(input: { email: "a@b.co", event: 1 }) { event } }`, /String/],
       [`mutation { trackEvent(input: { email: "a@b.co" }) { event } }`, /event/],
     ] as const) {
-      const answer = await graphql(query, {}, { key: project.public })
+      const answer = await as(project.public).graphql(query)
       assert.ok(answer.status === 200 || answer.status === 400, `${answer.status} ${query}`)
       assertGraphQLRefused(answer, 400, 'BAD_REQUEST')
       assert.match(answer.body.errors[0].message, message)
@@ -49,7 +50,7 @@ scenario('A GraphQL query that cannot be run', startService, (test) => {
     }
   })
 
-  test('says what is wrong with its variables', async ({ graphql, project }) => {
+  test('says what is wrong with its variables', async ({ as, project }) => {
     for (const variables of [
       undefined,
       {},
@@ -64,15 +65,13 @@ scenario('A GraphQL query that cannot be run', startService, (test) => {
       { input: { event: 'e' } },
       { input: { ...INPUT, email: ['x'.repeat(100_000)] } },
     ]) {
-      const answer = await graphql(TRACK, variables, { key: project.public })
+      const answer = await as(project.public).graphql(TRACK, variables)
       assertGraphQLRefused(answer, 400, 'BAD_REQUEST')
       assert.ok(answer.text.length < 2_000, 'a long value is not repeated whole')
     }
-    const nulled = await graphql(
-      'query ($id: ID = "x") { template(id: $id) { id } }',
-      { id: null },
-      { key: project.secret },
-    )
+    const nulled = await as(project).graphql('query ($id: ID = "x") { template(id: $id) { id } }', {
+      id: null,
+    })
     assertGraphQLRefused(nulled, 400, 'BAD_REQUEST')
   })
 
@@ -118,7 +117,7 @@ const wide = (fields: number) =>
   `{ __type(name: "Query") { ${'ofType { '.repeat(7)}${'name '.repeat(fields)}${'} '.repeat(7)}} }`
 
 scenario('The limits of a GraphQL query', startService, (test) => {
-  test('hold for depth, cost, aliases and tokens', async ({ graphql, project }) => {
+  test('hold for depth, cost, aliases and tokens', async ({ as, project }) => {
     const aliases = (count: number) =>
       `{ ${Array.from({ length: count }, (_, index) => `a${index}: __type(name: "Query") { name }`).join(' ')} }`
     const spread = `fragment F on __Type { ${'a: name '.repeat(1)} } { ${'__type(name: "Query") { ...F } '.repeat(2)}}`
@@ -135,7 +134,7 @@ scenario('The limits of a GraphQL query', startService, (test) => {
       [spread, null],
     ] as const) {
       // Strangers may not send so long documents.
-      const answer = await graphql(query, {}, { key: project.secret })
+      const answer = await as(project).graphql(query)
       if (message === null) {
         assert.not.ok(answer.body.errors, answer.text)
         continue
@@ -150,7 +149,7 @@ scenario('The limits of a GraphQL query', startService, (test) => {
     assertGraphQLRefused(await graphql(circle), 400, 'BAD_REQUEST')
   })
 
-  test('leave room for a large message', async ({ graphql, project }) => {
+  test('leave room for a large message', async ({ as, project }) => {
     const mutation = 'mutation ($input: SendEmailInput!) { sendEmail(input: $input) { emails { email } } }'
     const input = {
       to: 'ada@example.org',
@@ -158,7 +157,7 @@ scenario('The limits of a GraphQL query', startService, (test) => {
       subject: 'Large',
       body: `<p>${'x'.repeat(30_000_000)}</p>`,
     }
-    const answer = await graphql(mutation, { input }, { key: project.secret })
+    const answer = await as(project).graphql(mutation, { input })
     assert.is(answer.body.data?.sendEmail.emails.length, 1, answer.text.slice(0, 500))
   })
 
@@ -172,18 +171,18 @@ scenario('The limits of a GraphQL query', startService, (test) => {
 scenario('GraphQL and browsers', startService, (test) => {
   const csrf = { 'x-graphql-yoga-csrf': '1' }
 
-  test('a page cannot send a query without being asked about it before', async ({ call, project }) => {
+  test('a page cannot send a query without being asked about it before', async ({ as, call, project }) => {
     for (const type of [
       'text/plain',
       'application/x-www-form-urlencoded',
       'multipart/form-data; boundary=x',
       'application/graphql',
     ]) {
-      const answer = await call('POST', '/graphql', {
-        key: project.public,
-        body: JSON.stringify({ query: TRACK, variables: { input: INPUT } }),
-        headers: { 'content-type': type, ...csrf },
-      })
+      const answer = await as(project.public).post(
+        '/graphql',
+        JSON.stringify({ query: TRACK, variables: { input: INPUT } }),
+        { headers: { 'content-type': type, ...csrf } },
+      )
       assert.is(answer.status, 415, type)
       assertGraphQLRefused(answer, 415, 'UNSUPPORTED_MEDIA_TYPE')
     }
@@ -198,8 +197,8 @@ scenario('GraphQL and browsers', startService, (test) => {
     assert.equal(answer.body, { data: { __typename: 'Query' } })
   })
 
-  test('and changes nothing', async ({ call, project, sql }) => {
-    const answer = await call('GET', inQuery(TRACK, { input: INPUT }), { key: project.public, headers: csrf })
+  test('and changes nothing', async ({ as, project, sql }) => {
+    const answer = await as(project.public).get(inQuery(TRACK, { input: INPUT }), { headers: csrf })
     assert.is(answer.status, 405)
     assert.is(answer.headers.get('allow'), 'POST')
     assertGraphQLRefused(answer, 405, 'METHOD_NOT_ALLOWED')
@@ -220,8 +219,8 @@ scenario('GraphQL and browsers', startService, (test) => {
     }
   })
 
-  test('a mutation works with the public key where it may', async ({ graphql, project, sql }) => {
-    const answer = await graphql(TRACK, { input: INPUT }, { key: project.public })
+  test('a mutation works with the public key where it may', async ({ as, project, sql }) => {
+    const answer = await as(project.public).graphql(TRACK, { input: INPUT })
     assert.is((await sql('select from events where id = $1', [answer.body.data.trackEvent.event])).length, 1)
   })
 
@@ -256,12 +255,10 @@ scenario('In production', inProduction, (test) => {
     assert.equal((await graphql('{ __typename }')).body, { data: { __typename: 'Query' } })
   })
 
-  test('an unexpected error shows nothing of its cause either', async ({ graphql, project, sql }) => {
+  test('an unexpected error shows nothing of its cause either', async ({ as, project, sql }) => {
     await sql('alter table templates rename to moved')
-    const answer = await graphql(
+    const answer = await as(project).graphql(
       '{ template(id: "01890000-0000-7000-8000-000000000001") { id } }',
-      {},
-      { key: project.secret },
     )
     assertGraphQLRefused(answer, 500, 'INTERNAL_SERVER_ERROR')
     assert.not.match(answer.text, LEAKS)
@@ -270,13 +267,13 @@ scenario('In production', inProduction, (test) => {
 
 /** The same failure through both doors. */
 async function bothDoors(
-  { call, graphql }: Service,
+  { as }: Service,
   rest: { path: string; body: object },
   mutation: string,
   key: string,
 ): Promise<[Body, Body]> {
-  const overRest = await call('POST', rest.path, { key, body: rest.body })
-  const overGraphQL: Answer = await graphql(mutation, { input: rest.body }, { key })
+  const overRest = await as(key).post(rest.path, rest.body)
+  const overGraphQL: Answer = await as(key).graphql(mutation, { input: rest.body })
   const { requestId: _rest, ...error } = overRest.body.error
   const [{ message, extensions }] = overGraphQL.body.errors
   const { requestId: _graphql, ...rest2 } = extensions
@@ -285,13 +282,15 @@ async function bothDoors(
 
 scenario('The errors of GraphQL', startService, (test) => {
   test('say the same as over REST', async (service) => {
-    const { project, call } = service
+    const { project, as } = service
     const send = 'mutation ($input: SendEmailInput!) { sendEmail(input: $input) { timestamp } }'
     const domain = 'mutation ($input: AddDomainInput!) { addDomain(input: $input) { id } }'
     const message = { to: 'a@example.org', from: `a@${project.domain}`, subject: 's', body: 'b' }
-    const template = await call('POST', '/templates', {
-      key: project.secret,
-      body: { name: 'n', subject: 's', body: 'b', from: message.from },
+    const template = await as(project).post('/templates', {
+      name: 'n',
+      subject: 's',
+      body: 'b',
+      from: message.from,
     })
     const cases: [{ path: string; body: object }, string, string, string][] = [
       [
@@ -334,21 +333,21 @@ scenario('The errors of GraphQL', startService, (test) => {
     }
   })
 
-  test('show nothing of an unexpected cause', async ({ graphql, project, sql, call }) => {
+  test('show nothing of an unexpected cause', async ({ as, project, sql }) => {
     await sql('alter table templates rename to moved')
     const id = '01890000-0000-7000-8000-000000000001'
-    const answer = await graphql(`{ template(id: "${id}") { id } __typename }`, {}, { key: project.secret })
+    const answer = await as(project).graphql(`{ template(id: "${id}") { id } __typename }`)
     assertGraphQLRefused(answer, 500, 'INTERNAL_SERVER_ERROR')
     assert.equal(answer.body.errors[0].path, ['template'])
     assert.not.match(answer.text, LEAKS)
-    const rest = await call('GET', `/templates/${id}`, { key: project.secret })
+    const rest = await as(project).get(`/templates/${id}`)
     assertRefused(rest, 500, 'INTERNAL_SERVER_ERROR')
     assert.not.match(rest.text, LEAKS)
     await sql('alter table moved rename to templates')
-    assert.is((await call('GET', `/templates/${id}`, { key: project.secret })).status, 404)
+    assert.is((await as(project).get(`/templates/${id}`)).status, 404)
   })
 
-  test('are never a failure of the service, whatever a query holds', async ({ graphql, project }) => {
+  test('are never a failure of the service, whatever a query holds', async ({ as, project }) => {
     const pieces = fc.constantFrom(
       '{',
       '}',
@@ -397,13 +396,13 @@ scenario('The errors of GraphQL', startService, (test) => {
     )
     await fc.assert(
       fc.asyncProperty(query, variables, async (text, values) => {
-        const answer = await graphql(text, values, { key: project.public })
+        const answer = await as(project.public).graphql(text, values)
         const codes = (answer.body.errors ?? []).map(({ extensions }: Body) => extensions.statusCode)
         assert.ok(answer.status < 500, answer.text)
         for (const code of codes) assert.ok(code < 500, `${text} ${answer.text}`)
         assert.ok(codes.length > 0 || answer.body.data)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 })

@@ -11,18 +11,15 @@ async function withMessages(service: Service, sizes: number[]) {
   const project = await service.newProject()
   const ids: string[] = []
   for (const [index, size] of sizes.entries()) {
-    const answer = await service.call('POST', '/v1/send', {
-      key: project.secret,
-      body: {
-        to: 'ada@example.org',
-        from: `a@${project.domain}`,
-        subject: `Message ${index}`,
-        body: String(index).repeat(size),
-      },
+    const answer = await service.as(project).post('/v1/send', {
+      to: 'ada@example.org',
+      from: `a@${project.domain}`,
+      subject: `Message ${index}`,
+      body: String(index).repeat(size),
     })
     ids.push(answer.body.data.emails[0].email)
   }
-  const ask = (query: string) => service.graphql(query, {}, { key: project.secret })
+  const ask = (query: string) => service.as(project).graphql(query)
   return { project, ids, ask }
 }
 
@@ -117,7 +114,7 @@ async function withLargeEvents(service: Service, contacts: number, each: number)
      from contact, generate_series(1, $3::int)`,
     [project.id, contacts, each],
   )
-  return (query: string) => service.graphql(query, {}, { key: project.secret })
+  return (query: string) => service.as(project).graphql(query)
 }
 
 const WITH_EVENTS = 'contacts(limit: 100) { data { id events(limit: 100) { data { id data } } } }'
@@ -150,7 +147,7 @@ scenario('Lists in GraphQL', start, (test) => {
     const contacts = Array.from({ length: 10 }, (_, index) => `a${index}: contacts { data { id } }`)
     const query = `{ ${contacts.join(' ')} }`
     const most = await atOnce(service, async () => {
-      const { body } = await service.graphql(query, {}, { key: project.secret })
+      const { body } = await service.as(project).graphql(query)
       assert.is(Object.keys(body.data).length, 10)
     })
     assert.is(most, 1)
@@ -158,11 +155,11 @@ scenario('Lists in GraphQL', start, (test) => {
 
   test('go on after one that fails', async (service) => {
     const missing = '01890000-0000-7000-8000-000000000001'
-    const { body } = await service.graphql(
-      `{ config { environment } a: contacts { data { id } } b: contacts(limit: 0) { data { id } } c: events { data { id } } d: contactEvents(contactId: "${missing}") { hasMore } }`,
-      {},
-      { key: service.project.secret },
-    )
+    const { body } = await service
+      .as()
+      .graphql(
+        `{ config { environment } a: contacts { data { id } } b: contacts(limit: 0) { data { id } } c: events { data { id } } d: contactEvents(contactId: "${missing}") { hasMore } }`,
+      )
     assert.is(body.data, null)
     assert.equal(
       body.errors.map(({ path }: Body) => path[0]),

@@ -4,6 +4,7 @@ import { capturedLog } from '../support/captured-log.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
+import { runs } from '../support/seeded.ts'
 import { type Answer, type Project, type Service, startService, until } from '../support/service.ts'
 
 const TRACK = { email: 'ada@example.org', event: 'opened_app' }
@@ -13,9 +14,9 @@ const TRACK_MUTATION = 'mutation ($input: TrackEventInput!) { trackEvent(input: 
 type Post = (body: unknown, headers?: Record<string, string>) => Promise<Answer>
 
 const trackOf =
-  ({ call, project }: Service): Post =>
+  ({ as, project }: Service): Post =>
   (body, headers = {}) =>
-    call('POST', '/v1/track', { key: project.public, body, headers })
+    as(project.public).post('/v1/track', body, { headers })
 
 const headOf = (path: string, key: string, ...more: string[]) =>
   [`POST ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${key}`, ...more, '', ''].join('\r\n')
@@ -94,7 +95,7 @@ scenario('A JSON body', startService, (test) => {
   })
 
   test('must be UTF-8, through every door', async (service) => {
-    const { call, project } = service
+    const { as, project } = service
     const latin1 = Buffer.from(JSON.stringify({ ...TRACK, event: 'caf\u00e9' }), 'latin1')
     const overlong = Buffer.concat([Buffer.from('{"event":"'), Buffer.from([0xc0, 0xaf]), Buffer.from('"}')])
     for (const body of [latin1, overlong]) {
@@ -102,7 +103,7 @@ scenario('A JSON body', startService, (test) => {
       assert.match(error.message, /UTF-8/)
     }
     const query = Buffer.from('{"query":"{ __typename # caf\u00e9\\n }"}', 'latin1')
-    const answer = await call('POST', '/graphql', { key: project.secret, body: query })
+    const answer = await as(project).post('/graphql', query)
     assert.is(answer.status, 400)
     assertGraphQLRefused(answer, 400, 'INVALID_REQUEST_BODY')
   })
@@ -155,27 +156,23 @@ scenario('Text that cannot be stored', startService, (test) => {
         assert.is(errors[0].field, field, body)
         assert.is(errors[0].code, 'invalid_string')
         const query = `{"query":${JSON.stringify(TRACK_MUTATION)},"variables":{"input":${body}}}`
-        const answer = await service.call('POST', '/graphql', { key: service.project.public, body: query })
+        const answer = await service.as(service.project.public).post('/graphql', query)
         assertGraphQLRefused(answer, 422, 'VALIDATION_ERROR')
       }
     }
     assert.is((await service.sql('select from contacts')).length, 0)
   })
 
-  test('in a path is a resource that does not exist', async ({ call, project }) => {
+  test('in a path is a resource that does not exist', async ({ as, project }) => {
     for (const path of ['/templates/%00', '/templates/a%00b', '/domains/project/%00']) {
-      assertRefused(await call('GET', path, { key: project.secret }), 404, 'RESOURCE_NOT_FOUND')
+      assertRefused(await as(project).get(path), 404, 'RESOURCE_NOT_FOUND')
     }
   })
 
-  test('in a query is an error of the caller', async ({ graphql, project }) => {
-    const answer = await graphql(
-      'query ($id: ID!) { template(id: $id) { id } }',
-      { id: '\u0000' },
-      {
-        key: project.secret,
-      },
-    )
+  test('in a query is an error of the caller', async ({ as, project }) => {
+    const answer = await as(project).graphql('query ($id: ID!) { template(id: $id) { id } }', {
+      id: '\u0000',
+    })
     assertGraphQLRefused(answer, 422, 'VALIDATION_ERROR')
   })
 
@@ -199,7 +196,7 @@ scenario('Deep nesting', startService, (test) => {
         assert.is(errors[0].code, 'too_big')
         assert.match(errors[0].field, /^data\.a/)
         const query = `{"query":${JSON.stringify(TRACK_MUTATION)},"variables":{"input":${body(data)}}}`
-        const answer = await service.call('POST', '/graphql', { key: service.project.public, body: query })
+        const answer = await service.as(service.project.public).post('/graphql', query)
         assertGraphQLRefused(answer, 422, 'VALIDATION_ERROR')
       }
     }
@@ -215,7 +212,7 @@ scenario('Deep nesting', startService, (test) => {
       'VALIDATION_ERROR',
     )
     const to = `{"to":${'['.repeat(100_000)}${']'.repeat(100_000)},"from":${nested(100_000)}}`
-    const sent = await service.call('POST', '/v1/send', { key: service.project.secret, body: to })
+    const sent = await service.as().post('/v1/send', to)
     assertRefused(sent, 422, 'VALIDATION_ERROR')
   })
 })
@@ -284,8 +281,8 @@ scenario('A body that is too large', startService, (test) => {
     assertRefused(await trackOf(service)(padded(MEGABYTE + 1)), 413, 'PAYLOAD_TOO_LARGE')
   })
 
-  test('may come with a request that needs none', async ({ call, project, url }) => {
-    const answer = await call('DELETE', `/domains/${project.id}`, { key: project.secret, body: LARGE })
+  test('may come with a request that needs none', async ({ as, project, url }) => {
+    const answer = await as(project).delete(`/domains/${project.id}`, LARGE)
     assertRefused(answer, 404, 'DOMAIN_NOT_FOUND')
     const connection = openRaw(url)
     connection.write(
@@ -399,7 +396,7 @@ scenario('Whatever a body holds', startService, (test) => {
         .map((value) => JSON.stringify(value)),
     )
 
-  test('nothing of it is a failure of the service', async ({ call, project }) => {
+  test('nothing of it is a failure of the service', async ({ as, project }) => {
     const doors = [
       ['/v1/track', project.public],
       ['/v1/send', project.secret],
@@ -408,11 +405,11 @@ scenario('Whatever a body holds', startService, (test) => {
     ] as const
     await fc.assert(
       fc.asyncProperty(anything(project), fc.constantFrom(...doors), async (body, [path, key]) => {
-        const answer = await call('POST', path, { key, body })
+        const answer = await as(key).post(path, body)
         assert.ok(answer.status < 500, `${answer.status} ${path} ${body} ${answer.text}`)
         assert.ok(answer.body)
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     )
   })
 })

@@ -9,8 +9,8 @@ const MEGABYTE = 1024 * 1024
 const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
 const TRACK = { email: 'ada@example.org', event: 'opened_app' }
 
-const track = ({ call, project }: Service, encoding: string, body: Buffer): Promise<Answer> =>
-  call('POST', '/v1/track', { key: project.public, headers: { 'content-encoding': encoding }, body })
+const track = ({ as, project }: Service, encoding: string, body: Buffer): Promise<Answer> =>
+  as(project.public).post('/v1/track', body, { headers: { 'content-encoding': encoding } })
 
 const CODINGS: [string, (text: string) => Buffer][] = [
   ['gzip', (text) => gzipSync(text)],
@@ -47,18 +47,16 @@ scenario('A compressed body', startService, (test) => {
     }
   })
 
-  test('goes to GraphQL, and holds files', async ({ call, project }) => {
+  test('goes to GraphQL, and holds files', async ({ as, project }) => {
     const headers = { 'content-encoding': 'gzip' }
     const query = gzipSync(JSON.stringify({ query: '{ __typename }' }))
-    assert.equal((await call('POST', '/graphql', { key: project.secret, headers, body: query })).body, {
+    assert.equal((await as(project).post('/graphql', query, { headers })).body, {
       data: { __typename: 'Query' },
     })
     const form =
       '--b\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\nemail\nada@example.org\n\r\n--b--\r\n'
-    const answer = await call('POST', '/contacts/import', {
-      key: project.secret,
+    const answer = await as(project).post('/contacts/import', gzipSync(form), {
       headers: { ...headers, 'content-type': 'multipart/form-data; boundary=b' },
-      body: gzipSync(form),
     })
     assert.is(answer.status, 202, answer.text)
   })

@@ -26,7 +26,7 @@ const preflight = (origin: string, method: string) => ({
 })
 
 scenario('Cross-origin requests', withDashboard, (test) => {
-  test('to /v1 may come from any page, without credentials', async ({ call, project }) => {
+  test('to /v1 may come from any page, without credentials', async ({ as, call, project }) => {
     for (const origin of [OTHER, DASHBOARD, 'null', 'http://localhost:3000']) {
       for (const path of ['/v1/track', '/v1/send']) {
         const answer = await call('OPTIONS', path, preflight(origin, 'POST'))
@@ -40,7 +40,7 @@ scenario('Cross-origin requests', withDashboard, (test) => {
         }
       }
       const body = { email: 'a@example.org', event: 'e' }
-      const answer = await call('POST', '/v1/track', { key: project.public, headers: { origin }, body })
+      const answer = await as(project.public).post('/v1/track', body, { headers: { origin } })
       assert.is(answer.status, 200)
       assert.equal(headersOf(answer).slice(0, 2), ['*', null])
       const exposed = words(answer.headers.get('access-control-expose-headers'))
@@ -63,7 +63,7 @@ scenario('Cross-origin requests', withDashboard, (test) => {
     }
   })
 
-  test('to everything else come from the dashboard only, with credentials', async ({ call, project }) => {
+  test('to everything else come from the dashboard only, with credentials', async ({ as, call, project }) => {
     for (const [method, path] of [
       ['GET', '/templates/x'],
       ['DELETE', '/domains/x'],
@@ -79,7 +79,7 @@ scenario('Cross-origin requests', withDashboard, (test) => {
       for (const foreign of [OTHER, `${DASHBOARD}.evil.example`, 'http://dashboard.example', 'null']) {
         const answer = await call('OPTIONS', path, preflight(foreign, method))
         assert.equal(headersOf(answer).slice(0, 2), [null, null], foreign)
-        const actual = await call(method, path, { key: project.secret, headers: { origin: foreign } })
+        const actual = await as(project).call(method, path, undefined, { headers: { origin: foreign } })
         assert.equal(headersOf(actual).slice(0, 2), [null, null], foreign)
       }
     }

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import {
   GraphQLBoolean,
   GraphQLID,
@@ -20,6 +19,7 @@ import { createMetrics } from '../../src/observe/metrics.ts'
 import { restRoutes } from '../../src/rest/facade.ts'
 import { restOperations } from '../../src/rest/operations.ts'
 import { capturedLog } from '../support/captured-log.ts'
+import { listen } from '../support/listen.ts'
 import { assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
 import { requestTo, startService } from '../support/service.ts'
@@ -97,10 +97,7 @@ async function startFacade() {
     metrics: createMetrics(),
     now: services.now,
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
+  const port = await listen(server)
   return {
     captured,
     call: (method: string, path: string) => requestTo(`http://127.0.0.1:${port}${path}`, method),

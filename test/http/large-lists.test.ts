@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
+import { sendBody } from '../support/mailing.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { assertGraphQLRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
@@ -21,23 +22,23 @@ const withoutBodies = (templates: { body: string }[]) =>
 
 scenario('A list over REST that is large', startService, (test) => {
   test('keeps no room for a client that asks for its head only', async (service) => {
-    const { call, newProject } = service
+    const { as, newProject } = service
     const project = await newProject()
     const { secret: key } = project
     await makeTemplates(service, project, [900_000, 900_000, 900_000])
     for (let count = 0; count < 8; count += 1) {
-      assert.is((await call('HEAD', '/templates', { key })).status, 200)
+      assert.is((await as(key).call('HEAD', '/templates')).status, 200)
     }
-    assert.is((await call('GET', '/templates', { key })).body.total, 3)
+    assert.is((await as(key).get('/templates')).body.total, 3)
   })
 
   test('is the same whether it is read in pieces or whole', async (service) => {
-    const { call, newProject } = service
+    const { as, newProject } = service
     const project = await newProject()
     const { secret: key } = project
     const sizes = [900_000, 10, 700_000, 400_000, 0, 1_000_000, 20]
     await makeTemplates(service, project, sizes)
-    const { status, headers, body } = await call('GET', '/templates?sort=createdAt&dir=asc', { key })
+    const { status, headers, body } = await as(key).get('/templates?sort=createdAt&dir=asc')
     assert.is(status, 200)
     assert.is(headers.get('content-length'), null)
     assert.match(headers.get('content-type') ?? '', /^application\/json/)
@@ -47,18 +48,16 @@ scenario('A list over REST that is large', startService, (test) => {
     )
     const { data, ...rest } = body
     assert.equal(rest, { total: 7, page: 1, pageSize: 20, totalPages: 1 })
-    const alone = await Promise.all(
-      data.map(({ id }: { id: string }) => call('GET', `/templates/${id}`, { key })),
-    )
+    const alone = await Promise.all(data.map(({ id }: { id: string }) => as(key).get(`/templates/${id}`)))
     assert.equal(withoutBodies(data), withoutBodies(alone.map((answer) => answer.body)))
-    const reversed = await call('GET', '/templates?sort=createdAt&dir=desc&pageSize=3&page=2', { key })
+    const reversed = await as(key).get('/templates?sort=createdAt&dir=desc&pageSize=3&page=2')
     assert.equal(
       reversed.body.data.map((template: { body: string }) => template.body.length),
       sizes.toReversed().slice(3, 6),
     )
   })
 
-  test('may be bare', async ({ call, newProject, sql }) => {
+  test('may be bare', async ({ as, newProject, sql }) => {
     const project = await newProject()
     await sql(
       `insert into segments (project_id, id, name, slug, type, condition, created_at, updated_at)
@@ -67,7 +66,7 @@ scenario('A list over REST that is large', startService, (test) => {
        from generate_series(1, 4) n`,
       [project.id],
     )
-    const { status, body } = await call('GET', '/segments', { key: project.secret })
+    const { status, body } = await as(project).get('/segments')
     assert.is(status, 200)
     assert.equal(
       body.map(({ name, condition }: { name: string; condition: { groups: string } }) => [
@@ -105,7 +104,7 @@ scenario('A list over REST that is large', startService, (test) => {
       connection.end()
     })
     await Promise.all(leaving)
-    const { status, body } = await service.call('GET', '/templates', { key: project.secret })
+    const { status, body } = await service.as(project).get('/templates')
     assert.is(status, 200)
     assert.is(body.data.length, 12)
   })
@@ -133,7 +132,7 @@ scenario('A list over GraphQL that is large', startService, (test) => {
   }
 
   test('leaves no room for others while it is not taken, but what writes is answered', async (service) => {
-    const { call, newProject } = service
+    const { as, newProject } = service
     const project = await newProject()
     const { secret: key } = project
     await makeTemplates(service, project, Array(25).fill(500_000))
@@ -143,8 +142,8 @@ scenario('A list over GraphQL that is large', startService, (test) => {
       await beginToTake(service, project, page(2)),
     ]
     const to = Array.from({ length: 1_000 }, (_, index) => `${'a'.repeat(60)}${index}@example.org`)
-    const mail = { to, from: `a@${project.domain}`, subject: 'Hello', body: 'Hello' }
-    const { status, text } = await call('POST', '/v1/send', { key, body: mail })
+    const mail = sendBody(project, { to })
+    const { status, text } = await as(key).post('/v1/send', mail)
     assert.is(status, 200)
     assert.ok(text.length > 180_000)
     for (const reader of readers) reader.destroy()
@@ -153,7 +152,7 @@ scenario('A list over GraphQL that is large', startService, (test) => {
   test('is answered whole', async (service) => {
     const project = await service.newProject()
     await makeTemplates(service, project, [900_000, 900_000])
-    const { body } = await service.graphql(QUERY, {}, { key: project.secret })
+    const { body } = await service.as(project).graphql(QUERY)
     assert.equal(
       body.data.templates.data.map((template: { body: string }) => template.body.length),
       [900_000, 900_000],
@@ -167,7 +166,7 @@ scenario('A list over GraphQL that is large', startService, (test) => {
       project,
       Array.from({ length: 10 }, () => 1_000_000),
     )
-    const answer = await service.graphql(QUERY, {}, { key: project.secret })
+    const answer = await service.as(project).graphql(QUERY)
     assertGraphQLRefused(answer, 400, 'BAD_REQUEST')
   })
 })

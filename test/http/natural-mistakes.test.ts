@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import * as assert from 'uvu/assert'
+import { sendBody } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Body, type CallOptions, type Service, startService } from '../support/service.ts'
 
@@ -635,11 +636,11 @@ const mistakes = [...KEYS, ...PATHS, ...METHODS, ...BODIES, ...SENDS, ...OTHERS]
 
 async function start(): Promise<Context> {
   const service = await startService()
-  const { project, call, sql } = service
+  const { project, as, sql } = service
   const pending = `p${randomUUID().slice(0, 8)}.example`
-  await call('POST', '/domains', { key: project.secret, body: { domain: pending } })
+  await as(project).post('/domains', { domain: pending })
   await sql(`update domains set status = 'PENDING' where domain = $1`, [pending])
-  const send = { to: 'ada@example.org', from: `hello@${project.domain}`, subject: 'Hi', body: '<p>Hi</p>' }
+  const send = sendBody(project)
   return { ...service, pending, send }
 }
 
@@ -660,8 +661,8 @@ scenario('A natural mistake', start, (test) => {
     assert.is(new Set(mistakes.map(({ what }) => what)).size, mistakes.length)
   })
 
-  test('is none: the request that the others are made from', async ({ call, project, send }) => {
-    assert.is((await call('POST', '/v1/send', { key: project.secret, body: send })).status, 200)
+  test('is none: the request that the others are made from', async ({ as, project, send }) => {
+    assert.is((await as(project).post('/v1/send', send)).status, 200)
   })
 
   for (const { what, request, status, code, words } of mistakes) {

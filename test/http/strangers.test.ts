@@ -15,8 +15,7 @@ const from = (address: string) => ({ 'x-forwarded-for': address })
 const ask = ({ graphql }: Service, address: string, query = '{ __typename }') =>
   graphql(query, {}, { headers: from(address) })
 
-const guess = ({ call }: Service, address: string) =>
-  call('GET', '/contacts', { key: UNKNOWN, headers: from(address) })
+const guess = ({ as }: Service, address: string) => as(UNKNOWN).get('/contacts', { headers: from(address) })
 
 scenario(
   'Who has no key',
@@ -51,7 +50,7 @@ scenario(
         assertRefused(await guess(service, '192.0.2.20'), 401, 'INVALID_API_KEY')
       }
       const overGraphQL = () =>
-        service.graphql('{ __typename }', {}, { key: UNKNOWN, headers: from('192.0.2.20') })
+        service.as(UNKNOWN).graphql('{ __typename }', {}, { headers: from('192.0.2.20') })
       assertGraphQLRefused(await overGraphQL(), 401, 'INVALID_API_KEY')
       const { database } = service.app.services
       const { sql } = database
@@ -72,7 +71,7 @@ scenario(
     test('keeps nobody behind the same address from a key that has been used', async (service) => {
       const [known, fresh] = [await service.newProject(), await service.newProject()]
       const read = ({ id, secret: key }: typeof known) =>
-        service.call('GET', `/domains/project/${id}`, { key, headers: from('192.0.2.30') })
+        service.as(key).get(`/domains/project/${id}`, { headers: from('192.0.2.30') })
       for (let count = 0; count < 10; count += 1) assert.is((await read(known)).status, 200)
       for (let count = 0; count < 6; count += 1) await guess(service, '192.0.2.30')
       assert.is((await guess(service, '192.0.2.30')).status, 429)
@@ -85,21 +84,18 @@ scenario(
     test('is not who has a key, though this process has not seen it', async (service) => {
       for (let count = 0; count < 8; count += 1) {
         const { id, secret: key } = await service.newProject()
-        const answer = await service.call('GET', `/domains/project/${id}`, {
-          key,
-          headers: from('192.0.2.35'),
-        })
+        const answer = await service.as(key).get(`/domains/project/${id}`, { headers: from('192.0.2.35') })
         assert.is(answer.status, 200)
       }
     })
 
-    test('may ask as often as he likes for what costs nothing', async ({ call }) => {
+    test('may ask as often as he likes for what costs nothing', async ({ as, call }) => {
       const headers = from('192.0.2.40')
       for (let count = 0; count < 10; count += 1) {
         assert.is((await call('GET', '/health/live', { headers })).status, 200)
         assert.is((await call('GET', '/config', { headers })).status, 200)
         assertRefused(await call('GET', '/contacts', { headers }), 401, 'MISSING_AUTH')
-        assertRefused(await call('GET', '/contacts', { key: 'sk_x', headers }), 401, 'INVALID_API_KEY')
+        assertRefused(await as('sk_x').get('/contacts', { headers }), 401, 'INVALID_API_KEY')
         assert.is((await call('GET', '/unsubscribe/x', { headers })).status, 404)
       }
     })

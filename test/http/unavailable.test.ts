@@ -26,15 +26,11 @@ async function startProxied(): Promise<Service & { proxy: DatabaseProxy }> {
 }
 
 /** One request through each kind of door. */
-const requests = ({ call, graphql, project }: Service): (() => Promise<Answer>)[] => [
-  () => call('POST', '/v1/track', { key: project.public, body: TRACK }),
-  () =>
-    call('POST', '/v1/send', {
-      key: project.secret,
-      body: { to: 'a@example.org', from: 'a@b.co', subject: 's', body: 'b' },
-    }),
-  () => call('GET', `/templates/${ID}`, { key: project.secret }),
-  () => graphql(`{ template(id: "${ID}") { id } }`, {}, { key: project.secret }),
+const requests = ({ as, project }: Service): (() => Promise<Answer>)[] => [
+  () => as(project.public).post('/v1/track', TRACK),
+  () => as(project).post('/v1/send', { to: 'a@example.org', from: 'a@b.co', subject: 's', body: 'b' }),
+  () => as(project).get(`/templates/${ID}`),
+  () => as(project).graphql(`{ template(id: "${ID}") { id } }`),
 ]
 
 scenario('A database that is away', startProxied, (test) => {
@@ -117,14 +113,14 @@ const impatient = () => startService({}, { reach: (url) => `${url}?statement_tim
 
 scenario('A statement that takes too long', impatient, (test) => {
   test('is 503 with Retry-After, through Prisma and beside it', async (service) => {
-    const { call, graphql, project, databaseUrl } = service
+    const { as, project, databaseUrl } = service
     const lock = await hold(databaseUrl, 'lock table templates, events in access exclusive mode')
-    assertUnavailable(await call('POST', '/v1/track', { key: project.public, body: TRACK }))
-    assertUnavailable(await call('GET', `/templates/${ID}`, { key: project.secret }))
-    const query = await graphql(`{ template(id: "${ID}") { id } }`, {}, { key: project.secret })
+    assertUnavailable(await as(project.public).post('/v1/track', TRACK))
+    assertUnavailable(await as(project).get(`/templates/${ID}`))
+    const query = await as(project).graphql(`{ template(id: "${ID}") { id } }`)
     assertGraphQLRefused(query, 503, 'SERVICE_UNAVAILABLE')
     await lock.release()
-    assert.is((await call('POST', '/v1/track', { key: project.public, body: TRACK })).status, 200)
+    assert.is((await as(project.public).post('/v1/track', TRACK)).status, 200)
     assert.is((await service.sql('select from events')).length, 1)
   })
 })

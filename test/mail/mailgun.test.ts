@@ -4,6 +4,7 @@ import PostalMime from 'postal-mime'
 import * as assert from 'uvu/assert'
 import type { DeliveryResult } from '../../src/mail/mailer.ts'
 import { createMailgunMailer } from '../../src/mail/mailgun.ts'
+import { listen } from '../support/listen.ts'
 import { scenario } from '../support/scenario.ts'
 import { dkimKey, dkimResults, mailWith } from './support.ts'
 
@@ -31,13 +32,11 @@ async function startApi() {
       api.reply(response)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('The server has no port')
+  const port = await listen(server)
   return {
     api,
     taken,
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://127.0.0.1:${port}`,
     stop: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

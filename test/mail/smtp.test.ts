@@ -1,13 +1,13 @@
 import PostalMime from 'postal-mime'
 import * as assert from 'uvu/assert'
 import { createSmtpMailer } from '../../src/mail/smtp.ts'
+import { startMailSink } from '../support/mail-sink.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from './scripted-smtp.ts'
-import { startSink } from './smtp-sink.ts'
 import { dkimKey, dkimResults, during, mailWith } from './support.ts'
 
-scenario('SMTP: what arrives', startSink, (test) => {
-  test('the message and its envelope', async ({ url, delivered }) => {
+scenario('SMTP: what arrives', startMailSink, (test) => {
+  test('the message and its envelope', async ({ url, arrivals }) => {
     const mailer = createSmtpMailer({ url })
     const html = `<p>Grüße 👋</p>\n.\n..two dots\n<p>${'x'.repeat(5000)}</p>`
     const result = await mailer.send(
@@ -29,9 +29,9 @@ scenario('SMTP: what arrives', startSink, (test) => {
     )
     await mailer.close()
     assert.equal(result, { kind: 'sent', providerMessageId: 'Q1' })
-    const [message] = delivered
+    const [message] = arrivals
     assert.is(message?.from, 'a@bücher.example')
-    assert.equal(message?.to, ['ann@münchen.example'])
+    assert.equal(message?.recipients, ['ann@münchen.example'])
     const email = await PostalMime.parse(message?.raw ?? '')
     assert.equal(email.from, { address: 'a@xn--bcher-kva.example', name: 'Bücher, "Inc"' })
     assert.is(email.subject, 'שלום')
@@ -54,42 +54,42 @@ scenario('SMTP: what arrives', startSink, (test) => {
     })
   })
 
-  test('a DKIM signature that holds', async ({ url, delivered }) => {
+  test('a DKIM signature that holds', async ({ url, arrivals }) => {
     const mailer = createSmtpMailer({ url })
     await mailer.send(mailWith({ dkim: dkimKey, subject: 'Ünter', html: '<p>ä</p>\n.\n\n' }))
     await mailer.close()
-    assert.equal(await dkimResults(delivered.at(-1)?.raw ?? Buffer.alloc(0)), ['pass'])
+    assert.equal(await dkimResults(arrivals.at(-1)?.raw ?? Buffer.alloc(0)), ['pass'])
   })
 
-  test('a message that cannot be composed never leaves', async ({ url, delivered }) => {
-    const before = delivered.length
+  test('a message that cannot be composed never leaves', async ({ url, arrivals }) => {
+    const before = arrivals.length
     const mailer = createSmtpMailer({ url })
     const refused = await mailer.send(mailWith({ headers: [{ name: 'Bcc', value: 'eve@evil.example' }] }))
     assert.equal(refused, { kind: 'permanent', reason: 'The header Bcc cannot be set' })
     const unsigned = await mailer.send(mailWith({ dkim: { ...dkimKey, privateKey: 'x' } }))
     assert.is(unsigned.kind, 'temporary')
     await mailer.close()
-    assert.is(delivered.length, before)
+    assert.is(arrivals.length, before)
   })
 
-  test('many messages share few connections', async ({ url, delivered, sessions }) => {
+  test('many messages share few connections', async ({ url, arrivals, sessions }) => {
     sessions.clear()
-    const before = delivered.length
+    const before = arrivals.length
     const mailer = createSmtpMailer({ url, maxConnections: 3 })
     assert.is(mailer.concurrency, 3)
     const results = await Promise.all(Array.from({ length: 60 }, () => mailer.send(mailWith())))
     await mailer.close()
     assert.ok(results.every(({ kind }) => kind === 'sent'))
-    assert.is(delivered.length, before + 60)
+    assert.is(arrivals.length, before + 60)
     assert.is(sessions.size, 3)
   })
 
-  test('close waits for messages under way and takes no more', async ({ url, delivered }) => {
-    const before = delivered.length
+  test('close waits for messages under way and takes no more', async ({ url, arrivals }) => {
+    const before = arrivals.length
     const mailer = createSmtpMailer({ url, maxConnections: 1 })
     const underWay = [mailer.send(mailWith()), mailer.send(mailWith()), mailer.send(mailWith())]
     await mailer.close()
-    assert.is(delivered.length, before + 3)
+    assert.is(arrivals.length, before + 3)
     assert.ok((await Promise.all(underWay)).every(({ kind }) => kind === 'sent'))
     assert.equal(await mailer.send(mailWith()), {
       kind: 'temporary',
@@ -100,12 +100,14 @@ scenario('SMTP: what arrives', startSink, (test) => {
 
 scenario('SMTP: options of the address', nothingShared, (test) => {
   test('user and password are used, and a wrong one costs no mail', async () => {
-    const sink = await startSink({
-      authOptional: false,
-      allowInsecureAuth: true,
-      onAuth({ username, password }, _session, done) {
-        if (username === 'us/er' && password === 'p@ss:w/rd') done(null, { user: 'u' })
-        else done(new Error(`Invalid password ${password} for ${username}`))
+    const sink = await startMailSink({
+      server: {
+        authOptional: false,
+        allowInsecureAuth: true,
+        onAuth({ username, password }, _session, done) {
+          if (username === 'us/er' && password === 'p@ss:w/rd') done(null, { user: 'u' })
+          else done(new Error(`Invalid password ${password} for ${username}`))
+        },
       },
     })
     await during(sink, async ({ host, url }) => {
@@ -131,7 +133,7 @@ scenario('SMTP: options of the address', nothingShared, (test) => {
   })
 
   test('TLS is used, with a certificate that must be right unless the address says otherwise', async () => {
-    await during(await startSink({ secure: true }), async ({ host }) => {
+    await during(await startMailSink({ server: { secure: true } }), async ({ host }) => {
       const strict = createSmtpMailer({ url: `smtps://${host}` })
       for (const trouble of [await strict.send(mailWith()), await strict.check()]) {
         assert.match(trouble && 'reason' in trouble ? trouble.reason : '', /certificate/i)
@@ -147,7 +149,7 @@ scenario('SMTP: options of the address', nothingShared, (test) => {
 
   test('TLS that is required and not offered, or offered with a bad certificate, concerns the operator', async () => {
     const refusing = await startScriptedSmtp({ STAR: '502 5.5.1 Unknown command' })
-    const expired = await startSink({ hideSTARTTLS: false })
+    const expired = await startMailSink({ server: { hideSTARTTLS: false } })
     for (const [server, query, advice] of [
       [refusing, '?requireTLS=true', 'smtp:// against smtps://'],
       [expired, '', 'NODE_EXTRA_CA_CERTS'],
@@ -161,7 +163,7 @@ scenario('SMTP: options of the address', nothingShared, (test) => {
       })
     }
     assert.not.ok(refusing.seen.commands.some((command) => command.startsWith('MAIL')))
-    assert.is(expired.delivered.length, 0)
+    assert.is(expired.arrivals.length, 0)
   })
 
   test('the name in EHLO is the one that was given', async () => {
@@ -267,20 +269,22 @@ scenario('SMTP: a password', nothingShared, (test) => {
 
   test('goes over TLS to another machine that offers it', async () => {
     const secured: boolean[] = []
-    const sink = await startSink({
-      authOptional: false,
-      hideSTARTTLS: false,
-      onAuth({ password }, { secure }, done) {
-        secured.push(secure)
-        done(null, { user: String(password) })
+    const sink = await startMailSink({
+      server: {
+        authOptional: false,
+        hideSTARTTLS: false,
+        onAuth({ password }, { secure }, done) {
+          secured.push(secure)
+          done(null, { user: String(password) })
+        },
       },
     })
-    await during(sink, async ({ port, delivered }) => {
+    await during(sink, async ({ port, arrivals }) => {
       const url = `smtp://user:s3cret@${ELSEWHERE}:${port}?tls.rejectUnauthorized=false`
       const mailer = createSmtpMailer({ url })
       assert.is((await mailer.send(mailWith())).kind, 'sent')
       await mailer.close()
-      assert.is(delivered.length, 1)
+      assert.is(arrivals.length, 1)
     })
     assert.equal(secured, [true])
   })

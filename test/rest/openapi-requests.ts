@@ -5,6 +5,7 @@ import { usedInSegment } from '../features/events/event-support.ts'
 import { usedInStep } from '../features/templates/template-support.ts'
 import { hold } from '../support/held-lock.ts'
 import { IMAGES } from '../support/images.ts'
+import { sendBody } from '../support/mailing.ts'
 import type { CallOptions, Service } from '../support/service.ts'
 import { turnOf, workThrough } from '../support/work.ts'
 
@@ -28,12 +29,11 @@ const template = ({ project }: Service, type = 'TRANSACTIONAL') => ({
   type,
 })
 
-const message = ({ project }: Service) => ({
-  to: ['ada@example.org', { email: 'grace@example.org', name: 'Grace' }],
-  from: `Mailwright <hello@${project.domain}>`,
-  subject: 'Hello',
-  body: '<p>Hello</p>',
-})
+const message = ({ project }: Service) =>
+  sendBody(project, {
+    to: ['ada@example.org', { email: 'grace@example.org', name: 'Grace' }],
+    from: `Mailwright <hello@${project.domain}>`,
+  })
 
 function imageForm(): FormData {
   const form = new FormData()
@@ -49,7 +49,7 @@ function csvForm(): FormData {
 
 /** Queues a job over this path and returns its id as a parameter. */
 async function queued(service: Service, path: string, body: unknown): Promise<Pick<Case, 'params'>> {
-  const answer = await service.call('POST', path, { key: service.project.secret, body })
+  const answer = await service.as().post(path, body)
   if (answer.status !== 202) throw new Error(`POST ${path} failed: ${answer.text}`)
   return { params: { jobId: answer.body.jobId } }
 }
@@ -67,7 +67,7 @@ async function usedField(service: Service): Promise<Pick<Case, 'params'>> {
 const newPerson = () => ({ email: `${randomUUID()}@example.org`, data: { plan: 'pro' } })
 
 async function made(service: Service, path: string, body: unknown): Promise<{ id: string }> {
-  const answer = await service.call('POST', path, { key: service.project.secret, body })
+  const answer = await service.as().post(path, body)
   if (answer.status !== 201) throw new Error(`POST ${path} failed: ${answer.text}`)
   return { id: answer.body.id }
 }
@@ -89,7 +89,7 @@ const members = () => ({ emails: [newPerson().email, 'nobody@example.org'] })
 async function newEvent(service: Service): Promise<{ name: string; contactId: string }> {
   const [{ id: contactId }, name] = [await made(service, '/contacts', newPerson()), randomUUID()]
   const body = { name, contactId, data: { plan: 'pro' } }
-  await service.call('POST', '/events/track', { key: service.project.secret, body })
+  await service.as().post('/events/track', body)
   return { name, contactId }
 }
 

@@ -93,15 +93,15 @@ scenario(
       }
     })
 
-    test('the commands carry the example of the body, quoted for a shell', async ({ call, project }) => {
+    test('the commands carry the example of the body, quoted for a shell', async ({ as, call, project }) => {
       const { text } = await call('GET', '/docs')
       const bodies = [...text.matchAll(/ -d &#39;(.*?)&#39;<\/pre>/gs)].map(([, body = '']) =>
         JSON.parse(asText(body)),
       )
       const [domain] = bodies.filter((body) => 'domain' in body)
       const [message] = bodies.filter((body) => 'to' in body)
-      assert.is((await call('POST', '/domains', { key: project.secret, body: domain })).status, 201)
-      assert.is((await call('POST', '/v1/send', { key: project.secret, body: message })).status, 200)
+      assert.is((await as(project).post('/domains', domain)).status, 201)
+      assert.is((await as(project).post('/v1/send', message)).status, 200)
     })
 
     test('the page is sound HTML and loads nothing but its style and its sign', async ({ call }) => {

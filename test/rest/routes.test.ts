@@ -61,24 +61,24 @@ scenario('Routes', start, (test) => {
     }
   })
 
-  test('a described path answers no other method', async ({ call, document, project }) => {
+  test('a described path answers no other method', async ({ as, document, project }) => {
     for (const [path, described] of Object.entries(document.paths)) {
       const known = Object.keys(described).map((method) => method.toUpperCase())
       const allowed = [...known, ...(known.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].toSorted()
       for (const method of METHODS.filter((one) => !known.includes(one))) {
-        const answer = await call(method, withIds(path), { key: project.secret })
+        const answer = await as(project).call(method, withIds(path))
         assertRefused(answer, 405, 'METHOD_NOT_ALLOWED')
         assert.equal(answer.headers.get('allow')?.split(', ').toSorted(), allowed, `${method} ${path}`)
       }
     }
   })
 
-  test('no operation can be reached where Sofa would put it', async ({ call, document, project }) => {
+  test('no operation can be reached where Sofa would put it', async ({ as, document, project }) => {
     const described = new Set(Object.keys(document.paths).map(withIds))
     for (const path of rootFields().flatMap((field) => sofaPaths(field.name))) {
       if (described.has(path)) continue
       for (const method of METHODS) {
-        const answer = await call(method, path, { key: project.secret })
+        const answer = await as(project).call(method, path)
         assert.ok(answer.status === 404 || answer.status === 405, `${method} ${path}: ${answer.status}`)
         assertRefused(
           answer,
@@ -102,11 +102,11 @@ scenario('Routes', start, (test) => {
     }
   })
 
-  test('an id that no resource can have is 404', async ({ call, document, project }) => {
+  test('an id that no resource can have is 404', async ({ as, document, project }) => {
     for (const { method, path } of describedOperations(document)) {
       if (!path.includes('{')) continue
       for (const id of ['%zz', '%00', '%ff', '']) {
-        const answer = await call(method, path.replaceAll(/\{\w+\}/g, id), { key: project.secret })
+        const answer = await as(project).call(method, path.replaceAll(/\{\w+\}/g, id))
         assertRefused(answer, 404, 'RESOURCE_NOT_FOUND')
       }
     }

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { capturedLog } from '../support/captured-log.ts'
+import { sendBody } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Answer, type Project, type Service, startService } from '../support/service.ts'
 
@@ -14,15 +15,8 @@ async function start() {
   return { ...service, logged }
 }
 
-const message = ({ domain }: Project) => ({
-  to: 'ada@example.org',
-  from: `hello@${domain}`,
-  subject: 'Hello',
-  body: '<p>Hello</p>',
-})
-
-const send = ({ call }: Pick<Service, 'call'>, project: Project, more: object): Promise<Answer> =>
-  call('POST', '/v1/send', { key: project.secret, body: { ...message(project), ...more } })
+const send = ({ as }: Pick<Service, 'as'>, project: Project, more: object): Promise<Answer> =>
+  as(project).post('/v1/send', sendBody(project, more))
 
 scenario('A field that nobody knows', start, (test) => {
   test('is ignored, and the answer names it with the likely one', async (context) => {
@@ -36,18 +30,19 @@ scenario('A field that nobody knows', start, (test) => {
 
   test('is not told of where there is none', async (context) => {
     assert.is((await send(context, context.project, {})).headers.get(WARNING), null)
-    const { call, project } = context
+    const { as, project } = context
     const data = { anything: { at: 'all' } }
-    const tracked = await call('POST', '/v1/track', {
-      key: project.public,
-      body: { email: 'ada@example.org', event: 'seen', data },
+    const tracked = await as(project.public).post('/v1/track', {
+      email: 'ada@example.org',
+      event: 'seen',
+      data,
     })
     assert.equal([tracked.status, tracked.headers.get(WARNING)], [200, null])
     const condition = {
       logic: 'AND',
       groups: [{ filters: [{ field: 'data.x', operator: 'exists', more: 1 }] }],
     }
-    const segment = await call('POST', '/segments', { key: project.secret, body: { name: 'S', condition } })
+    const segment = await as(project).post('/segments', { name: 'S', condition })
     assert.is(segment.headers.get(WARNING), null)
   })
 
@@ -80,15 +75,15 @@ scenario('A field that nobody knows', start, (test) => {
     assert.match(suggestion, /"colour" is not known and was ignored\.$/)
   })
 
-  test('of a query string is told of as well', async ({ call, project }) => {
-    const list = (query: string) => call('GET', `/templates?${query}`, { key: project.secret })
+  test('of a query string is told of as well', async ({ as, project }) => {
+    const list = (query: string) => as(project).get(`/templates?${query}`)
     assert.is(
       (await list('limit=5&page=1')).headers.get(WARNING),
       '"limit" is not known and was ignored; did you mean "pageSize"?',
     )
     assert.is((await list('pageSize=5&search=a')).headers.get(WARNING), null)
     const id = '0197a3c2-5e00-7000-8000-4d61696c7772'
-    const one = await call('GET', `/contacts/${id}?id=${id}`, { key: project.secret })
+    const one = await as(project).get(`/contacts/${id}?id=${id}`)
     assert.equal([one.status, one.headers.get(WARNING)], [404, '"id" is not known and was ignored.'])
   })
 
@@ -106,12 +101,12 @@ scenario('A field that nobody knows', start, (test) => {
     assert.ok(warning.length < 1_000, `${warning.length} characters`)
   })
 
-  test('may be read by pages of anybody', async ({ call, project }) => {
-    const answer = await call('POST', '/v1/track', {
-      key: project.public,
-      headers: { origin: 'https://page.example' },
-      body: { email: 'ada@example.org', event: 'seen', propertis: {} },
-    })
+  test('may be read by pages of anybody', async ({ as, project }) => {
+    const answer = await as(project.public).post(
+      '/v1/track',
+      { email: 'ada@example.org', event: 'seen', propertis: {} },
+      { headers: { origin: 'https://page.example' } },
+    )
     assert.match(answer.headers.get('access-control-expose-headers') ?? '', /x-mailwright-warning/)
   })
 

@@ -1,8 +1,8 @@
-import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { createHttpServer, type ServerOptions, serveRoutes } from '../../src/http/server.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { capturedLog } from './captured-log.ts'
+import { listen } from './listen.ts'
 
 export type BareServer = {
   server: Server
@@ -27,10 +27,7 @@ export async function startBareServer(
     now: () => new Date(),
     ...options,
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
+  const port = await listen(server)
   const stop = async () => {
     server.close()
     server.closeAllConnections()

@@ -1,8 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { SMTPServer } from 'smtp-server'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { listen } from './listen.ts'
 
 /** One complete message that reached the server, whether its sender lived to hear "ok" or not. */
-export type Arrival = { to: string; messageId: string; raw: Buffer; at: number }
+export type Arrival = {
+  from: string
+  to: string
+  recipients: string[]
+  messageId: string
+  raw: Buffer
+  at: number
+}
 
 /** What the server answers in place of "ok", at the recipient's address or after the whole message. */
 export type Refusal = { at: 'RCPT' | 'DATA'; code: number; text: string }
@@ -12,15 +20,41 @@ export type MailSinkOptions = {
   holdMs?: number
   /** Asked at each attempt; they count from 1 for every recipient. */
   refuse?: (to: string, attempt: number) => Refusal | null
+  /** More for the server: log-ins, TLS. */
+  server?: SMTPServerOptions
+}
+
+/** An SMTP server on loopback that asks for no log-in and offers no TLS unless it is told to. */
+export async function startSmtpServer(options: SMTPServerOptions) {
+  const server = new SMTPServer({
+    authOptional: true,
+    disableReverseLookup: true,
+    hideSTARTTLS: true,
+    closeTimeout: 10,
+    logger: false,
+    ...options,
+  })
+  // Senders that give up, or are killed, in the middle of a message are what many tests are about.
+  server.on('error', () => undefined)
+  const port = await listen(server.server)
+  const host = `127.0.0.1:${port}`
+  const stop = () => new Promise<void>((resolve) => server.close(() => resolve()))
+  return { port, host, url: `smtp://${host}`, stop }
 }
 
 export type MailSink = Awaited<ReturnType<typeof startMailSink>>
 
 /** An SMTP server on loopback that takes mail for everybody, and can be slow or unwilling. */
-export async function startMailSink({ holdMs = 0, refuse = () => null }: MailSinkOptions = {}) {
+export async function startMailSink({
+  holdMs = 0,
+  refuse = () => null,
+  server: more = {},
+}: MailSinkOptions = {}) {
   const arrivals: Arrival[] = []
   /** Messages that came in whole and were then refused. */
   const refused: Arrival[] = []
+  /** Connections that brought messages. */
+  const sessions = new Set<string>()
   const attempts = new Map<string, number>()
   const underWay = new Set<Arrival>()
   let gate: Promise<void> = Promise.resolve()
@@ -40,35 +74,33 @@ export async function startMailSink({ holdMs = 0, refuse = () => null }: MailSin
     return refusal
   }
 
-  const server = new SMTPServer({
-    authOptional: true,
-    disableReverseLookup: true,
-    hideSTARTTLS: true,
-    closeTimeout: 10,
-    logger: false,
+  const server = await startSmtpServer({
     onRcptTo({ address }, _session, done) {
       attempts.set(address, (attempts.get(address) ?? 0) + 1)
       done(refusalOf(address, 'RCPT'))
     },
-    onData(stream, { envelope }, done) {
+    onData(stream, { id, envelope: { mailFrom, rcptTo } }, done) {
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
       stream.once('end', () => {
+        sessions.add(id)
         const raw = Buffer.concat(chunks)
-        const to = envelope.rcptTo[0]?.address ?? ''
-        take({ to, messageId: messageIdOf(raw), raw, at: Date.now() }).then(done, done)
+        const recipients = rcptTo.map(({ address }) => address)
+        const from = mailFrom ? mailFrom.address : ''
+        const to = recipients[0] ?? ''
+        take({ from, to, recipients, messageId: messageIdOf(raw), raw, at: Date.now() }).then(
+          (error) => done(error, `2.0.0 Ok: queued as Q${arrivals.length}`),
+          done,
+        )
       })
     },
+    ...more,
   })
-  // Senders that are killed in the middle of a message are what the tests are about.
-  server.on('error', () => undefined)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.server.address()
-  if (address === null || typeof address === 'string') throw new Error('The server has no port')
   return {
-    url: `smtp://127.0.0.1:${address.port}`,
+    ...server,
     arrivals,
     refused,
+    sessions,
     /** Messages that are in, and whose sender waits for the answer. */
     underWay,
     /** How often a recipient was named, refusals included. */
@@ -81,7 +113,6 @@ export async function startMailSink({ holdMs = 0, refuse = () => null }: MailSin
       gate = promise
       return resolve
     },
-    stop: () => new Promise<void>((resolve) => server.close(() => resolve())),
   }
 }
 

@@ -2,17 +2,23 @@ import * as assert from 'uvu/assert'
 import { mailDeliveryWork } from '../../src/features/delivery/mail-delivery.ts'
 import { type Body, type Project, type Service, until } from './service.ts'
 
+/** A request that can be sent; what a test is about is given, and `undefined` leaves a field out. */
+export const sendBody = (project: Pick<Project, 'domain'>, fields: object = {}): Record<string, unknown> => ({
+  to: 'ada@example.org',
+  from: `hello@${project.domain}`,
+  subject: 'Hello',
+  body: '<p>Hello</p>',
+  ...fields,
+})
+
 /** Has the service accept a message over HTTP and returns the email's id. */
 export async function sendMail(
-  { call, project }: Service,
+  { as, project }: Service,
   to: string,
   more: object = {},
   sender: Project = project,
 ): Promise<string> {
-  const answer = await call('POST', '/v1/send', {
-    key: sender.secret,
-    body: { to, from: `hello@${sender.domain}`, subject: 'Hello', body: '<p>Hello</p>', ...more },
-  })
+  const answer = await as(sender).post('/v1/send', sendBody(sender, { to, ...more }))
   assert.is(answer.status, 200, answer.text)
   return answer.body.data.emails[0].email
 }

@@ -1,14 +1,12 @@
 import * as assert from 'uvu/assert'
 import type { Answer, Body } from './service.ts'
 
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-
 /** Checks status, code and the whole standard envelope of an error; returns its `error`. */
 export function assertRefused(answer: Answer, status: number, code: string): Body {
   assert.is(answer.status, status, answer.text)
   assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
   assert.is(answer.body.success, false)
-  assert.match(answer.body.timestamp, ISO)
+  assert.is(new Date(answer.body.timestamp).toISOString(), answer.body.timestamp)
   assertError(answer, answer.body.error, status, code)
   return answer.body.error
 }

@@ -28,3 +28,6 @@ function randomFrom(seed: number): Random {
   }
   return { between: (from, to) => from + Math.floor(next() * (to - from + 1)) }
 }
+
+/** How often a property is tried: `DEEP=1` tries the full number, every test run a quarter of it. */
+export const runs = (full: number): number => (process.env.DEEP ? full : Math.ceil(full / 4))

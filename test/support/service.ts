@@ -29,6 +29,16 @@ export type CallOptions = {
   body?: unknown
 }
 
+/** Requests with one key. */
+export type Caller = {
+  call: (method: string, path: string, body?: unknown, options?: CallOptions) => Promise<Answer>
+  get: (path: string, options?: CallOptions) => Promise<Answer>
+  post: (path: string, body?: unknown, options?: CallOptions) => Promise<Answer>
+  patch: (path: string, body?: unknown, options?: CallOptions) => Promise<Answer>
+  delete: (path: string, body?: unknown, options?: CallOptions) => Promise<Answer>
+  graphql: (query: string, variables?: object, options?: CallOptions) => Promise<Answer>
+}
+
 /** A service in this process, on a database of its own, with a clock to move. */
 export type Service = {
   app: App
@@ -43,6 +53,8 @@ export type Service = {
   ctx: (projectId?: string) => Ctx
   call: (method: string, path: string, options?: CallOptions) => Promise<Answer>
   graphql: (query: string, variables?: object, options?: CallOptions) => Promise<Answer>
+  /** Requests with the secret key of a project, or with the key that is given. Default: the own project. */
+  as: (who?: Pick<Project, 'secret'> | string) => Caller
   newProject: (name?: string) => Promise<Project>
   stop: () => Promise<void>
 }
@@ -94,18 +106,20 @@ export async function startService(
   const url = `http://${app.config.host}:${app.config.port}`
   const call: Service['call'] = (method, pathname, options) => requestTo(`${url}${pathname}`, method, options)
   const newProject = (name = 'Test') => makeProject(app, name)
+  const project = await newProject()
   return {
     app,
     url,
     databaseUrl: database.url,
     clock,
-    project: await newProject(),
+    project,
     sql: async <Row extends object>(text: string, values: unknown[] = []) =>
       (await pool.query<Row>(text, values)).rows,
     ctx: (projectId) => createCtx(app.services, projectId ? systemOf(projectId) : systemOf(''), 'test'),
     call,
     graphql: (query, variables, options) =>
       call('POST', '/graphql', { ...options, body: { query, variables } }),
+    as: (who = project) => callerOf(url, who),
     newProject,
     stop: async () => {
       await app.stop()
@@ -113,6 +127,28 @@ export async function startService(
       await database.drop()
       rmSync(dataDir, { recursive: true, force: true })
     },
+  }
+}
+
+/** The same service with another project as its own. */
+export const withProject = (service: Service, project: Project): Service => ({
+  ...service,
+  project,
+  as: (who = project) => service.as(who),
+})
+
+/** Requests to the service at this address, with the secret key of a project or the key that is given. */
+export function callerOf(url: string, who: Pick<Project, 'secret'> | string): Caller {
+  const key = typeof who === 'string' ? who : who.secret
+  const call: Caller['call'] = (method, path, body, options) =>
+    requestTo(`${url}${path}`, method, { ...options, key, body })
+  return {
+    call,
+    get: (path, options) => call('GET', path, undefined, options),
+    post: (path, body, options) => call('POST', path, body, options),
+    patch: (path, body, options) => call('PATCH', path, body, options),
+    delete: (path, body, options) => call('DELETE', path, body, options),
+    graphql: (query, variables, options) => call('POST', '/graphql', { query, variables }, options),
   }
 }
 

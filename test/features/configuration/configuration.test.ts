@@ -54,14 +54,14 @@ scenario(
       assert.equal(body, { data: { config: rest.body } })
     })
 
-    test('asks for no key, and does not mind one that is out of date', async ({ call, project }) => {
+    test('asks for no key, and does not mind one that is out of date', async ({ as, project }) => {
       for (const key of [project.secret, project.public, `sk_${'0'.repeat(64)}`]) {
-        assert.is((await call('GET', '/config', { key })).status, 200)
+        assert.is((await as(key).get('/config')).status, 200)
       }
     })
 
-    test('reads and nothing else', async ({ call, project }) => {
-      assertRefused(await call('POST', '/config', { key: project.secret }), 405, 'METHOD_NOT_ALLOWED')
+    test('reads and nothing else', async ({ as, project }) => {
+      assertRefused(await as(project).post('/config'), 405, 'METHOD_NOT_ALLOWED')
     })
   },
 )

@@ -9,7 +9,7 @@ import {
   startService,
   until,
 } from '../../support/service.ts'
-import { callContacts, graphqlValue, newContact } from '../contacts/contact-support.ts'
+import { graphqlValue, newContact } from '../contacts/contact-support.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -18,7 +18,7 @@ const start = () => startService({ ROLES: 'http' })
 type Field = { field: string; type: string; coverage: number; standard: boolean }
 
 const fieldsAnswer = (service: Service, project: Project): Promise<Answer> =>
-  callContacts(service, 'GET', '/fields', undefined, project)
+  service.as(project).get('/contacts/fields')
 
 /** The custom fields, which come after the standard ones. */
 async function customFields(service: Service, project: Project): Promise<Field[]> {
@@ -31,7 +31,7 @@ async function customFields(service: Service, project: Project): Promise<Field[]
 const namesOf = (fields: Field[]) => fields.map(({ field }) => field)
 
 async function valuesOf(service: Service, project: Project, path: string): Promise<Body[]> {
-  const { status, body, text } = await callContacts(service, 'GET', `/fields/${path}`, undefined, project)
+  const { status, body, text } = await service.as(project).get(`/contacts/fields/${path}`)
   assert.is(status, 200, text)
   assert.equal(Object.keys(body).toSorted(), ['count', 'field', 'limit', 'values'])
   assert.is(body.count, body.values.length)
@@ -113,7 +113,7 @@ scenario('GET /contacts/fields', start, (test) => {
     const data = JSON.stringify(Object.fromEntries(keys.map((key) => [key, 1])))
     const project = await service.newProject()
     const body = `{"email":"ada@example.org","data":${data}}`
-    const made = await service.call('POST', '/contacts', { key: project.secret, body })
+    const made = await service.as(project).post('/contacts', body)
     assert.is(made.status, 201, made.text)
     assert.equal(
       namesOf(await customFields(service, project)).toSorted(),
@@ -164,7 +164,7 @@ scenario('GET /contacts/fields/:field/values', start, (test) => {
     const values = ['b', 'a', 'b', 7, '7', true, 7, 7, { a: 1 }, [1], false, 1.5]
     const project = await projectWith(service, ...values.map((plan) => ({ plan })), {})
     for (const field of ['plan', 'data.plan']) {
-      const { body } = await callContacts(service, 'GET', `/fields/${field}/values`, undefined, project)
+      const { body } = await service.as(project).get(`/contacts/fields/${field}/values`)
       assert.is(body.field, field)
       assert.is(body.limit, 100)
       assert.equal(body.values.slice(0, 2), [7, 'b'])
@@ -207,12 +207,12 @@ scenario('GET /contacts/fields/:field/values', start, (test) => {
     assert.is((await valuesOf(service, project, 'n/values')).length, 100)
     assert.is((await valuesOf(service, project, 'n/values?limit=3')).length, 3)
     assert.is((await valuesOf(service, project, 'n/values?limit=1000')).length, 200)
-    const { body } = await callContacts(service, 'GET', '/fields/n/values?limit=1000', undefined, project)
+    const { body } = await service.as(project).get('/contacts/fields/n/values?limit=1000')
     assert.is(body.limit, 200)
   })
 
   test('refuses bad limits and impossible names', async (service) => {
-    const get = (path: string) => callContacts(service, 'GET', `/fields/${path}`)
+    const get = (path: string) => service.as().get(`/contacts/fields/${path}`)
     for (const limit of ['0', '-1', 'x', '1.5', '']) {
       assertRefused(await get(`plan/values?limit=${limit}`), 400, 'BAD_REQUEST')
     }
@@ -226,13 +226,13 @@ scenario('GET /contacts/fields/:field/values', start, (test) => {
     await newContact(service, { data: { plan: 'pro' } })
     const query = `query ($field: String!, $limit: Int) {
       contactFieldValues(field: $field, limit: $limit) { field values count limit } }`
-    const { body } = await callContacts(service, 'GET', '/fields/plan/values')
+    const { body } = await service.as().get('/contacts/fields/plan/values')
     assert.equal(await graphqlValue(service, query, { field: 'plan' }), body)
     for (const variables of [{ field: 'plan', limit: 0 }]) {
-      const answer = await service.graphql(query, variables, { key: service.project.secret })
+      const answer = await service.as().graphql(query, variables)
       assertGraphQLRefused(answer, 400, 'BAD_REQUEST')
     }
-    const broken = await service.graphql(query, { field: 'a\0' }, { key: service.project.secret })
+    const broken = await service.as().graphql(query, { field: 'a\0' })
     assertGraphQLRefused(broken, 422, 'VALIDATION_ERROR')
   })
 })
@@ -290,14 +290,14 @@ scenario(
       )
       const plans: unknown[] = await valuesOf(service, project, 'plan/values?search=plan')
       assert.equal(plans.toSorted(), ['plan 0', 'plan 1', 'plan 2'])
-      const { body } = await callContacts(service, 'GET', '/fields/half/usage', undefined, project)
+      const { body } = await service.as(project).get('/contacts/fields/half/usage')
       assert.is(body.contactCount, 6_000, 'counted, not estimated')
-      const { body: rarely } = await callContacts(service, 'GET', '/fields/rare/usage', undefined, project)
+      const { body: rarely } = await service.as(project).get('/contacts/fields/rare/usage')
       assert.is(rarely.contactCount, 1)
-      const { body: everybody } = await callContacts(service, 'GET', '/fields/all/usage', undefined, project)
+      const { body: everybody } = await service.as(project).get('/contacts/fields/all/usage')
       // Estimated: who lacks the field may be in the sample.
       assert.ok(Math.abs(everybody.contactCount - 12_000) <= 60, String(everybody.contactCount))
-      const { body: removed } = await callContacts(service, 'DELETE', '/fields/half', undefined, project)
+      const { body: removed } = await service.as(project).delete('/contacts/fields/half')
       assert.equal(removed, { deletedFrom: 6_000 })
       assert.not.ok(namesOf(await customFields(service, project)).includes('data.half'))
     })

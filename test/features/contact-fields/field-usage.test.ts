@@ -14,7 +14,7 @@ import {
 } from '../../support/service.ts'
 import { workThrough } from '../../support/work.ts'
 import { getJob, imported, jobIdOf, postImport } from '../contact-jobs/job-support.ts'
-import { callContacts, contactOf, graphqlValue, newContact } from '../contacts/contact-support.ts'
+import { contactOf, graphqlValue, newContact } from '../contacts/contact-support.ts'
 
 /** With a worker, which deletes fields. */
 const start = () => startService()
@@ -81,13 +81,13 @@ async function newWorkflow(
 
 async function usageOf(service: Service, field: string, project: Project): Promise<Body> {
   const path = `/fields/${encodeURIComponent(field)}/usage`
-  const { status, body, text } = await callContacts(service, 'GET', path, undefined, project)
+  const { status, body, text } = await service.as(project).get(`/contacts${path}`)
   assert.is(status, 200, text)
   return body
 }
 
 const remove = (service: Service, field: string, project: Project): Promise<Answer> =>
-  callContacts(service, 'DELETE', `/fields/${encodeURIComponent(field)}`, undefined, project)
+  service.as(project).delete(`/contacts/fields/${encodeURIComponent(field)}`)
 
 type Use = [
   what: string,
@@ -245,7 +245,7 @@ scenario('DELETE /contacts/fields/:field', start, (test) => {
       const project = await service.newProject()
       const data = JSON.stringify({ keep: 1 }).replace('{', `{${JSON.stringify(key)}:1,`)
       const body = `{"email":"ada@example.org","data":${data}}`
-      const { id } = (await service.call('POST', '/contacts', { key: project.secret, body })).body
+      const { id } = (await service.as(project).post('/contacts', body)).body
       assert.equal((await remove(service, field ?? '', project)).body, { deletedFrom: 1 })
       assert.equal((await contactOf(service, id, project)).data, { keep: 1 })
     })
@@ -264,11 +264,7 @@ scenario('DELETE /contacts/fields/:field', start, (test) => {
         logic: 'AND',
         groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value: 'pro' }] }],
       }
-      const nameIt = () =>
-        service.call('POST', '/segments', {
-          key: project.secret,
-          body: { name: 'Pro', type: 'DYNAMIC', condition },
-        })
+      const nameIt = () => service.as(project).post('/segments', { name: 'Pro', type: 'DYNAMIC', condition })
       assertRefused(await nameIt(), 409, 'CONFLICT')
       const later = await newContact(service, { data: { plan: 'new' } })
       assert.equal(await deleteFieldsJob.pending(service.ctx()), [project.id])
@@ -317,12 +313,12 @@ scenario('DELETE /contacts/fields/:field', start, (test) => {
   })
 
   test('is the same in GraphQL', async (service) => {
-    const { graphql, project } = service
+    const { as, project } = service
     await newContact(service, { data: { plan: 'pro' } })
     const mutation = 'mutation ($field: String!) { deleteContactField(field: $field) { deletedFrom } }'
     const { deletedFrom } = await graphqlValue(service, mutation, { field: 'plan' })
     assert.is(deletedFrom, 1)
     await newSegment(service, project, treeOn('data.plan'))
-    assertGraphQLRefused(await graphql(mutation, { field: 'plan' }, { key: project.secret }), 409, 'CONFLICT')
+    assertGraphQLRefused(await as(project).graphql(mutation, { field: 'plan' }), 409, 'CONFLICT')
   })
 })

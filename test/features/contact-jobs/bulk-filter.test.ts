@@ -111,7 +111,7 @@ scenario('A bulk change by a filter', start, (test) => {
     const project = await service.newProject()
     const { id } = await newContact(service, {}, project)
     await addEvents(service, project, id, 1_500)
-    await service.call('DELETE', `/contacts/${id}`, { key: project.secret })
+    await service.as(project).delete(`/contacts/${id}`)
     const filter = where('subscribed', 'equals', false)
     const { result } = await bulkChanged(service, 'bulk-subscribe', { filter }, project)
     assert.equal([result.totalRequested, result.failureCount], [0, 0])

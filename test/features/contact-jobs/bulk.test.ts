@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
-import { callContacts, graphqlValue, newContact, shortError } from '../contacts/contact-support.ts'
+import { graphqlValue, newContact, shortError } from '../contacts/contact-support.ts'
 import {
   type BulkAction,
   bulkChanged,
@@ -79,7 +79,7 @@ scenario('POST /contacts/bulk-subscribe and bulk-unsubscribe', start, (test) => 
     service.clock.advance(60_000)
     await bulkChanged(service, 'bulk-subscribe', { contactIds: ids(contacts) }, project)
     for (const { id, updatedAt, subscribed } of contacts) {
-      const { body } = await callContacts(service, 'GET', `/${id}`, undefined, project)
+      const { body } = await service.as(project).get(`/contacts/${id}`)
       assert.is(body.updatedAt === updatedAt, subscribed)
     }
   })
@@ -193,7 +193,7 @@ for (const action of ACTIONS) {
       const { jobId } = (await postBulk(service, action, { contactIds: [randomUUID()] })).body
       for (const path of [`/contacts/bulk/${jobId}`, `/contacts/${action}`]) {
         const method = path.endsWith(jobId) ? 'GET' : 'POST'
-        const call = (key: string) => service.call(method, path, { key })
+        const call = (key: string) => service.as(key).call(method, path)
         assertRefused(await call(project.public), 401, 'INVALID_API_KEY')
         assertRefused(await call(''), 401, 'MISSING_AUTH')
       }
@@ -232,14 +232,14 @@ scenario('Bulk jobs', start, (test) => {
     const { jobId } = await graphqlValue(service, QUEUE, { input })
     await work(service)
     assert.equal(await graphqlValue(service, JOB, { id: jobId }), (await getJob(service, 'bulk', jobId)).body)
-    const refused = await service.graphql(QUEUE, { input: {} }, { key: service.project.secret })
+    const refused = await service.as().graphql(QUEUE, { input: {} })
     assertGraphQLRefused(refused, 422, 'VALIDATION_ERROR')
   })
 
   test('can be cancelled while they wait', async (service) => {
     const { project, contacts } = await people(service, 1)
     const id = jobIdOf(await postBulk(service, 'bulk-delete', { contactIds: ids(contacts) }, project))
-    const { body } = await service.graphql(CANCEL, { id }, { key: project.secret })
+    const { body } = await service.as(project).graphql(CANCEL, { id })
     const { __typename, state, failedReason } = body.data.cancelContactJob
     assert.equal([__typename, state, failedReason], ['BulkJob', 'failed', 'Cancelled.'])
     await work(service, project)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { scenario } from '../../support/scenario.ts'
-import { type Body, type Service, startService, until } from '../../support/service.ts'
+import { type Body, type Service, startService, until, withProject } from '../../support/service.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -55,10 +55,9 @@ const MORE_THAN_MAY_BE_OPEN = 25
 
 /** A bulk job of one unknown contact, which no worker takes. */
 async function newJob(service: Service): Promise<string> {
-  const { body } = await service.call('POST', '/contacts/bulk-delete', {
-    key: service.project.secret,
-    body: { contactIds: ['0197a3c2-5e00-7000-8000-4d61696c7772'] },
-  })
+  const { body } = await service
+    .as()
+    .post('/contacts/bulk-delete', { contactIds: ['0197a3c2-5e00-7000-8000-4d61696c7772'] })
   return body.jobId
 }
 
@@ -90,11 +89,7 @@ scenario('Following a job over server-sent events', start, (test) => {
 
   test('tells of a job that has ended and ends', async (service) => {
     const id = await newJob(service)
-    await service.graphql(
-      'mutation ($id: ID!) { cancelContactJob(jobId: $id) { state } }',
-      { id },
-      { key: service.project.secret },
-    )
+    await service.as().graphql('mutation ($id: ID!) { cancelContactJob(jobId: $id) { state } }', { id })
     const stream = await follow(service, service.project.secret, id)
     const { state, failedReason } = (await stream.next()).data.bulkProgress
     assert.equal({ state, failedReason }, { state: 'failed', failedReason: 'Cancelled.' })
@@ -139,7 +134,7 @@ scenario('Following a job over server-sent events', start, (test) => {
 
   test('ends with an error when the key is rotated', async (service) => {
     const { secret, id: projectId } = await service.newProject()
-    const own = { ...service, project: { ...service.project, secret } }
+    const own = withProject(service, { ...service.project, secret })
     const id = await newJob(own)
     const stream = await follow(service, secret, id)
     assert.is((await stream.next()).data.bulkProgress.state, 'waiting')
@@ -153,7 +148,7 @@ scenario('Following a job over server-sent events', start, (test) => {
 
   test('goes on in a disabled project, which may still be read', async (service) => {
     const project = await service.newProject()
-    const id = await newJob({ ...service, project })
+    const id = await newJob(withProject(service, project))
     const stream = await follow(service, project.secret, id)
     await stream.next()
     await service.sql('update projects set disabled = true where id = $1', [project.id])
@@ -163,14 +158,14 @@ scenario('Following a job over server-sent events', start, (test) => {
 
   test('is possible for 20 at a time of a project, whatever others do', async (service) => {
     const [project, other] = [await service.newProject(), await service.newProject()]
-    const id = await newJob({ ...service, project })
+    const id = await newJob(withProject(service, project))
     const streams = await Promise.all(Array.from({ length: 20 }, () => follow(service, project.secret, id)))
     for (const stream of streams) await stream.next()
     const { response: refused } = await follow(service, project.secret, id)
     assert.is(refused.status, 503)
     assert.ok(refused.headers.get('retry-after'))
     assert.match(await refused.text(), /This project has 20 subscriptions open/)
-    const others = await follow(service, other.secret, await newJob({ ...service, project: other }))
+    const others = await follow(service, other.secret, await newJob(withProject(service, other)))
     assert.is((await others.next()).data.bulkProgress.state, 'waiting')
     await advance(service, id, 'completed', 100)
     for (const stream of streams) while (await stream.next());
@@ -185,7 +180,7 @@ scenario('Following a job over server-sent events', start, (test) => {
     const asked = new URLSearchParams({ query: PROGRESS, variables: JSON.stringify({ id }) })
     const headers = { accept: 'text/event-stream' }
     for (let count = 0; count < MORE_THAN_MAY_BE_OPEN; count += 1) {
-      assert.is((await service.call('HEAD', `/graphql?${asked}`, { key, headers })).status, 200)
+      assert.is((await service.as(key).call('HEAD', `/graphql?${asked}`, undefined, { headers })).status, 200)
     }
     const following = await follow(service, key, id)
     assert.is((await following.next()).data.bulkProgress.id, id)

@@ -84,7 +84,7 @@ scenario('POST /contacts/import', start, (test) => {
     assertRefused(await post(two), 400, 'INVALID_REQUEST_BODY')
     const asText = new FormData()
     asText.append('file', CSV)
-    const answer = await service.call('POST', '/contacts/import', { key, body: asText })
+    const answer = await service.as(key).post('/contacts/import', asText)
     assert.is(answer.status, 400, answer.text)
   })
 
@@ -118,7 +118,7 @@ scenario('POST /contacts/import', start, (test) => {
 const caller = (service: Service) => ({
   key: service.project.secret,
   post: (body: unknown, headers: Record<string, string> = {}) =>
-    service.call('POST', '/contacts/import', { key: service.project.secret, headers, body }),
+    service.as().post('/contacts/import', body, { headers }),
 })
 
 const IMPORT = 'mutation ($input: ImportContactsInput!) { importContacts(input: $input) { jobId message } }'
@@ -138,7 +138,7 @@ scenario('importContacts in GraphQL', start, (test) => {
 
   test('refuses what is wrong with the file, and other things than files', async (service) => {
     const key = service.project.secret
-    const post = (file: unknown) => service.graphql(IMPORT, { input: { file } }, { key })
+    const post = (file: unknown) => service.as(key).graphql(IMPORT, { input: { file } })
     const base64 = (text: string) => Buffer.from(text).toString('base64')
     const { errors } = assertGraphQLRefused(await post(base64('name\nada\n')), 422, 'VALIDATION_ERROR')
     assert.equal([errors[0].field, errors[0].code], ['file', 'custom'])
@@ -169,7 +169,7 @@ scenario('cancelContactJob', start, (test) => {
   test('stops an import that waits, and forgets its file', async (service) => {
     const project = await service.newProject()
     const id = jobIdOf(await postImport(service, CSV, project))
-    const answer = await service.graphql(CANCEL, { id }, { key: project.secret })
+    const answer = await service.as(project).graphql(CANCEL, { id })
     assert.equal(answer.body.data?.cancelContactJob, {
       __typename: 'ImportJob',
       id,
@@ -206,7 +206,7 @@ scenario('cancelContactJob', start, (test) => {
 
   test('refuses a job that has ended, of another project, or that there is not', async (service) => {
     const { project } = service
-    const cancel = (id: string, key = project.secret) => service.graphql(CANCEL, { id }, { key })
+    const cancel = (id: string, key = project.secret) => service.as(key).graphql(CANCEL, { id })
     const { id } = await imported(service, CSV)
     assertGraphQLRefused(await cancel(id), 409, 'CONFLICT')
     const waiting = jobIdOf(await postImport(service, CSV))

@@ -19,7 +19,7 @@ scenario('Imports and bulk changes that have not ended', start, (test) => {
     }
     jobIdOf(await ask(other))
     const cancel = 'mutation ($id: ID!) { cancelContactJob(jobId: $id) { state } }'
-    await service.graphql(cancel, { id: ids[0] }, { key: project.secret })
+    await service.as(project).graphql(cancel, { id: ids[0] })
     jobIdOf(await ask())
     assertRefused(await ask(), 429, 'RATE_LIMIT_EXCEEDED')
   })

@@ -15,7 +15,7 @@ export const postImport = (
   service: Service,
   file: string | Uint8Array,
   project: Project = service.project,
-): Promise<Answer> => service.call('POST', '/contacts/import', { key: project.secret, body: csvForm(file) })
+): Promise<Answer> => service.as(project).post('/contacts/import', csvForm(file))
 
 export type BulkAction = 'bulk-subscribe' | 'bulk-unsubscribe' | 'bulk-delete'
 
@@ -24,14 +24,14 @@ export const postBulk = (
   action: BulkAction,
   body: unknown,
   project: Project = service.project,
-): Promise<Answer> => service.call('POST', `/contacts/${action}`, { key: project.secret, body })
+): Promise<Answer> => service.as(project).post(`/contacts/${action}`, body)
 
 export const getJob = (
   service: Service,
   kind: 'import' | 'bulk',
   id: string,
   project: Project = service.project,
-): Promise<Answer> => service.call('GET', `/contacts/${kind}/${id}`, { key: project.secret })
+): Promise<Answer> => service.as(project).get(`/contacts/${kind}/${id}`)
 
 /** The id of the job that was queued. */
 export function jobIdOf({ status, body, text }: Answer): string {

@@ -7,6 +7,7 @@ import { changesData, mergeData, readData } from '../../../src/features/contacts
 import { upsertContactCtes } from '../../../src/features/contacts/upsert-contact.sql.ts'
 import type { JsonObject } from '../../../src/lib/json.ts'
 import { scenario } from '../../support/scenario.ts'
+import { runs } from '../../support/seeded.ts'
 import { type Service, startService } from '../../support/service.ts'
 
 type Upsert = { projectId: string; id: string; email: string; set: string; unset: string[]; now: Date }
@@ -77,7 +78,7 @@ scenario(
             assert.ok(isDeepStrictEqual(actual, expected), JSON.stringify({ actual, expected }))
           }
         }),
-        { numRuns: 200 },
+        { numRuns: runs(200) },
       )
     })
 

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import { fieldErrors, withoutTrace } from '../sending/send-support.ts'
-import { callContacts, contactOf, createContact, newContact } from './contact-support.ts'
+import { contactOf, createContact, newContact } from './contact-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -88,7 +88,7 @@ const WAYS: [name: string, give: (service: Service, contact: Body, data: string)
   ],
   [
     'PATCH /contacts/:id',
-    (service, { id }, data) => callContacts(service, 'PATCH', `/${id}`, `{"data":${data}}`),
+    (service, { id }, data) => service.as().patch(`/contacts/${id}`, `{"data":${data}}`),
   ],
 ]
 
@@ -99,7 +99,7 @@ for (const [name, give] of WAYS) {
         const { id, email } = await newContact(service)
         assertData(await createContact(service, `{"email":"${email}","data":${before}}`), before)
         assertData(await give(service, { id, email }, input), after)
-        assertData(await callContacts(service, 'GET', `/${id}`), after)
+        assertData(await service.as().get(`/contacts/${id}`), after)
       })
     }
 

@@ -3,10 +3,11 @@ import fc from 'fast-check'
 import * as assert from 'uvu/assert'
 import type { JsonObject } from '../../../src/lib/json.ts'
 import { applyData, dataInput } from '../../support/data-model.ts'
+import { sendBody } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
+import { runs } from '../../support/seeded.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
-import { sendBody } from '../sending/send-support.ts'
-import { callContacts, contactOf, createContact, newContact } from './contact-support.ts'
+import { contactOf, createContact, newContact } from './contact-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -15,10 +16,10 @@ type Change = { subscribed?: boolean | null | undefined; data?: JsonObject | und
 /** Every way to write to a contact by its address. */
 const DOORS = {
   api: (service: Service, email: string, change: Change) => createContact(service, { email, ...change }),
-  track: ({ call, project }: Service, email: string, change: Change) =>
-    call('POST', '/v1/track', { key: project.public, body: { email, event: 'called', ...change } }),
-  send: ({ call, project }: Service, email: string, change: Change) =>
-    call('POST', '/v1/send', { key: project.secret, body: sendBody(project, { to: email, ...change }) }),
+  track: ({ as, project }: Service, email: string, change: Change) =>
+    as(project.public).post('/v1/track', { email, event: 'called', ...change }),
+  send: ({ as, project }: Service, email: string, change: Change) =>
+    as(project).post('/v1/send', sendBody(project, { to: email, ...change })),
 } as const
 
 type Door = keyof typeof DOORS | 'patch'
@@ -66,7 +67,7 @@ const subscriptionEvents = async ({ sql }: Service, id: string): Promise<[string
 
 const take = (service: Service, { door, ...change }: Step, email: string, known: Known | null) =>
   door === 'patch'
-    ? callContacts(service, 'PATCH', `/${known?.id}`, change)
+    ? service.as().patch(`/contacts/${known?.id}`, change)
     : DOORS[door](service, email, change)
 
 function idOf({ door }: Step, { body }: Answer): string {
@@ -103,18 +104,18 @@ async function checked(service: Service, email: string, known: Known | null, giv
 
 scenario('Every door to a contact', start, (test) => {
   test('merges as the contract says, one after the other', async (service) => {
-    let runs = 0
+    let people = 0
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
-        runs += 1
-        const email = `person-${runs}@example.org`
+        people += 1
+        const email = `person-${people}@example.org`
         let known: Known | null = null
         for (const given of steps) {
           if (given.door === 'patch' && !known) continue
           known = await checked(service, email, known, given)
         }
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     )
   })
 })
@@ -164,7 +165,7 @@ scenario('At the same time', start, (test) => {
   test('changes of different keys lose nothing', async (service) => {
     const { id } = await newContact(service, { data: { kept: true } })
     const change = (index: number) =>
-      callContacts(service, 'PATCH', `/${id}`, { data: { [`key${index}`]: index } })
+      service.as().patch(`/contacts/${id}`, { data: { [`key${index}`]: index } })
     const answers = await times(50, change)
     assertAllDone(answers)
     assert.equal((await contactOf(service, id)).data, { kept: true, ...numbered(50) })
@@ -178,7 +179,7 @@ scenario('At the same time', start, (test) => {
     const answers = await times(40, (index) => {
       const data = { [`key${index}`]: null, [`new${index}`]: index }
       return index % 2 === 0
-        ? callContacts(service, 'PATCH', `/${id}`, { data })
+        ? service.as().patch(`/contacts/${id}`, { data })
         : createContact(service, { email, data })
     })
     assertAllDone(answers)
@@ -193,7 +194,7 @@ scenario('At the same time', start, (test) => {
       const subscribed = index % 4 < 2
       return index % 3 === 0
         ? createContact(service, { email, subscribed })
-        : callContacts(service, 'PATCH', `/${id}`, { subscribed })
+        : service.as().patch(`/contacts/${id}`, { subscribed })
     })
     assertAllDone(answers)
     answers.forEach(({ body }, index) => {
@@ -220,7 +221,7 @@ scenario('At the same time', start, (test) => {
 
   test('one change of many that are the same emits one event', async (service) => {
     const { id } = await newContact(service)
-    assertAllDone(await times(30, () => callContacts(service, 'PATCH', `/${id}`, { subscribed: false })))
+    assertAllDone(await times(30, () => service.as().patch(`/contacts/${id}`, { subscribed: false })))
     assert.equal(await subscriptionEvents(service, id), [['contact.unsubscribed', 'api']])
   })
 })

@@ -3,8 +3,8 @@ import * as assert from 'uvu/assert'
 import { createContactInput } from '../../../src/features/contacts/contacts.input.ts'
 import { createContact } from '../../../src/features/contacts/contacts.ts'
 import { scenario } from '../../support/scenario.ts'
+import { runs } from '../../support/seeded.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
-import { callContacts } from './contact-support.ts'
 
 /** What happens between two pages. `of` picks one of the contacts that there are. */
 type Change =
@@ -100,14 +100,8 @@ class ChangingList {
     const body =
       given.kind === 'flip' ? { subscribed: !contact.subscribed } : { email: this.#addressOf(given) }
     const method = given.kind === 'delete' ? 'DELETE' : 'PATCH'
-    const path = `/${contact.id}`
-    const answer = await callContacts(
-      this.service,
-      method,
-      path,
-      method === 'PATCH' ? body : undefined,
-      this.project,
-    )
+    const caller = this.service.as(this.project)
+    const answer = await caller.call(method, `/contacts/${contact.id}`, method === 'PATCH' ? body : undefined)
     assert.ok(answer.status < 300, answer.text)
   }
 
@@ -122,7 +116,7 @@ class ChangingList {
         String(value),
       ]),
     )
-    const answer = await callContacts(this.service, 'GET', `?${parameters}`, undefined, this.project)
+    const answer = await this.service.as(this.project).get(`/contacts?${parameters}`)
     assert.is(answer.status, 200, answer.text)
     return answer.body
   }
@@ -198,7 +192,7 @@ scenario(
         fc.asyncProperty(walk, async (given) => {
           await check(service, await service.newProject(), given)
         }),
-        { numRuns: 120 },
+        { numRuns: runs(120) },
       )
     })
 

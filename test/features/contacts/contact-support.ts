@@ -4,21 +4,11 @@ import type { Answer, Body, Project, Service } from '../../support/service.ts'
 /** Every field of a contact, for GraphQL. */
 export const CONTACT = 'id email subscribed data createdAt updatedAt'
 
-/** Calls an operation below /contacts with the secret key of a project. */
-export const callContacts = (
-  service: Service,
-  method: string,
-  path = '',
-  body?: unknown,
-  project: Project = service.project,
-): Promise<Answer> =>
-  service.call(method, `/contacts${path}`, { key: project.secret, ...(body !== undefined && { body }) })
-
 export const createContact = (
   service: Service,
   body: unknown,
   project: Project = service.project,
-): Promise<Answer> => callContacts(service, 'POST', '', body, project)
+): Promise<Answer> => service.as(project).post('/contacts', body)
 
 /** A new contact as the API shows it. */
 export async function newContact(
@@ -35,18 +25,19 @@ export async function newContact(
 
 /** A contact as GET shows it. */
 export async function contactOf(service: Service, id: string, project = service.project): Promise<Body> {
-  const { status, text, body } = await callContacts(service, 'GET', `/${id}`, undefined, project)
+  const { status, text, body } = await service.as(project).get(`/contacts/${id}`)
   assert.is(status, 200, text)
   return body
 }
 
 /** Runs a GraphQL operation with one field and returns that field's value. */
 export async function graphqlValue(
-  { graphql, project }: Service,
+  service: Service,
   query: string,
   variables: object = {},
+  project: Project = service.project,
 ): Promise<Body> {
-  const { body, text } = await graphql(query, variables, { key: project.secret })
+  const { body, text } = await service.as(project).graphql(query, variables)
   assert.not.ok(body.errors, text)
   const [value] = Object.values(body.data)
   return value

@@ -5,14 +5,7 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import { withoutTrace } from '../sending/send-support.ts'
-import {
-  CONTACT,
-  callContacts,
-  contactOf,
-  createContact,
-  graphqlValue,
-  newContact,
-} from './contact-support.ts'
+import { CONTACT, contactOf, createContact, graphqlValue, newContact } from './contact-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -24,7 +17,7 @@ const CALLS: [method: string, body: Body][] = [
 
 for (const [method, body] of CALLS) {
   scenario(`${method} /contacts/:id`, start, (test) => {
-    const call = (service: Service, id: string) => callContacts(service, method, `/${id}`, body)
+    const call = (service: Service, id: string) => service.as().call(method, `/contacts/${id}`, body)
 
     test('does not find a contact that there is not', async (service) => {
       assertRefused(await call(service, randomUUID()), 404, 'CONTACT_NOT_FOUND')
@@ -56,14 +49,14 @@ scenario('GET /contacts/:id', start, (test) => {
   test('answers with the contact, without _meta', async (service) => {
     const made = await createContact(service, { email: 'ada@example.org', data: { plan: 'pro' } })
     const { _meta, ...contact } = made.body
-    const { status, body } = await callContacts(service, 'GET', `/${made.body.id}`)
+    const { status, body } = await service.as().get(`/contacts/${made.body.id}`)
     assert.is(status, 200)
     assert.equal(body, contact)
   })
 
   test('does not take an address beside the id', async (service) => {
     const [ada, grace] = [await newContact(service), await newContact(service)]
-    const answer = await callContacts(service, 'GET', `/${ada.id}?email=${grace.email}`)
+    const answer = await service.as().get(`/contacts/${ada.id}?email=${grace.email}`)
     assert.equal([answer.status, answer.body], [200, ada])
   })
 })
@@ -71,10 +64,10 @@ scenario('GET /contacts/:id', start, (test) => {
 scenario('DELETE /contacts/:id', start, (test) => {
   test('answers 204 without a body; the contact is gone, and its address may be used again', async (service) => {
     const { id, email } = await newContact(service)
-    const { status, text } = await callContacts(service, 'DELETE', `/${id}`)
+    const { status, text } = await service.as().delete(`/contacts/${id}`)
     assert.equal([status, text], [204, ''])
-    assertRefused(await callContacts(service, 'GET', `/${id}`), 404, 'CONTACT_NOT_FOUND')
-    assertRefused(await callContacts(service, 'DELETE', `/${id}`), 404, 'CONTACT_NOT_FOUND')
+    assertRefused(await service.as().get(`/contacts/${id}`), 404, 'CONTACT_NOT_FOUND')
+    assertRefused(await service.as().delete(`/contacts/${id}`), 404, 'CONTACT_NOT_FOUND')
     const again = await createContact(service, { email })
     assert.is(again.status, 201)
     assert.is.not(again.body.id, id)
@@ -82,9 +75,7 @@ scenario('DELETE /contacts/:id', start, (test) => {
 
   test('at the same time succeeds once', async (service) => {
     const { id } = await newContact(service)
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => callContacts(service, 'DELETE', `/${id}`)),
-    )
+    const answers = await Promise.all(Array.from({ length: 8 }, () => service.as().delete(`/contacts/${id}`)))
     const statuses = answers.map(({ status }) => status).toSorted()
     assert.equal(statuses, [204, ...Array.from({ length: 7 }, () => 404)])
   })
@@ -109,8 +100,8 @@ scenario('contact in GraphQL', start, (test) => {
     ['two nulls', { id: null, email: null }],
     ['nothing in them', { id: '', email: '' }],
   ] as const) {
-    test(`is refused with ${what}`, async ({ graphql, project }) => {
-      assertGraphQLRefused(await graphql(BY_ID, variables, { key: project.secret }), 400, 'BAD_REQUEST')
+    test(`is refused with ${what}`, async ({ as, project }) => {
+      assertGraphQLRefused(await as(project).graphql(BY_ID, variables), 400, 'BAD_REQUEST')
     })
   }
 
@@ -120,8 +111,8 @@ scenario('contact in GraphQL', start, (test) => {
     [{ email: 'not an address' }, 'CONTACT_NOT_FOUND'],
     [{ id: 'x' }, 'RESOURCE_NOT_FOUND'],
   ] as const) {
-    test(`is not found: ${JSON.stringify(variables)}`, async ({ graphql, project }) => {
-      assertGraphQLRefused(await graphql(BY_ID, variables, { key: project.secret }), 404, code)
+    test(`is not found: ${JSON.stringify(variables)}`, async ({ as, project }) => {
+      assertGraphQLRefused(await as(project).graphql(BY_ID, variables), 404, code)
     })
   }
 
@@ -129,18 +120,18 @@ scenario('contact in GraphQL', start, (test) => {
     const other = await service.newProject()
     const { id, email } = await newContact(service, {}, other)
     for (const variables of [{ id }, { email }]) {
-      const answer = await service.graphql(BY_ID, variables, { key: service.project.secret })
+      const answer = await service.as().graphql(BY_ID, variables)
       assertGraphQLRefused(answer, 404, 'CONTACT_NOT_FOUND')
     }
   })
 
   test('is deleted', async (service) => {
-    const { graphql, project } = service
+    const { as, project } = service
     const { id } = await newContact(service)
     assert.is(await graphqlValue(service, DELETE, { id }), true)
-    const again = await graphql(DELETE, { id }, { key: project.secret })
+    const again = await as(project).graphql(DELETE, { id })
     assertGraphQLRefused(again, 404, 'CONTACT_NOT_FOUND')
-    assertRefused(await callContacts(service, 'GET', `/${id}`), 404, 'CONTACT_NOT_FOUND')
+    assertRefused(await service.as().get(`/contacts/${id}`), 404, 'CONTACT_NOT_FOUND')
   })
 })
 
@@ -192,7 +183,7 @@ scenario('Contacts', start, (test) => {
       ['DELETE', '', 'GET, POST'],
       ['PUT', `/${randomUUID()}`, 'GET, PATCH, DELETE'],
     ] as const) {
-      const answer = await callContacts(service, method, path)
+      const answer = await service.as().call(method, `/contacts${path}`)
       assertRefused(answer, 405, 'METHOD_NOT_ALLOWED')
       const allow = (answer.headers.get('allow') ?? '').split(', ')
       for (const one of allowed.split(', ')) assert.ok(allow.includes(one), `${allow} has ${one}`)

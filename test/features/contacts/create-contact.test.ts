@@ -3,15 +3,7 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { eventsOf, fieldErrors, withoutTrace } from '../sending/send-support.ts'
-import {
-  CONTACT,
-  callContacts,
-  contactOf,
-  createContact,
-  graphqlValue,
-  newContact,
-  shortError,
-} from './contact-support.ts'
+import { CONTACT, contactOf, createContact, graphqlValue, newContact, shortError } from './contact-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -224,14 +216,14 @@ scenario('createContact in GraphQL', start, (test) => {
   })
 
   test('refuses what REST refuses, with the same codes', async (service) => {
-    const { project, graphql } = service
+    const { project, as } = service
     const input = { email: 'x', subscribed: true }
     const extensions = assertGraphQLRefused(
-      await graphql(CREATE, { input }, { key: project.secret }),
+      await as(project).graphql(CREATE, { input }),
       422,
       'VALIDATION_ERROR',
     )
-    const rest = await callContacts(service, 'POST', '', input)
+    const rest = await service.as().post('/contacts', input)
     assert.equal(extensions.errors, rest.body.error.errors)
   })
 

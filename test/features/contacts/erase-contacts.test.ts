@@ -5,20 +5,19 @@ import { eraseTracesJob } from '../../../src/features/contacts/erase-traces.job.
 import { MINUTE } from '../../support/clock.ts'
 import { dump, rowsWith, tablesOf } from '../../support/dump.ts'
 import { startMailSink } from '../../support/mail-sink.ts'
-import { attempted, pass, sendMail } from '../../support/mailing.ts'
+import { attempted, pass, sendBody, sendMail } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService, until } from '../../support/service.ts'
 import { turnOf, workThrough } from '../../support/work.ts'
-import { sendBody } from '../sending/send-support.ts'
-import { callContacts, contactOf, createContact, newContact } from './contact-support.ts'
+import { contactOf, createContact, newContact } from './contact-support.ts'
 import { addEvents, keyOf, leaveTraces, person, send, sendOf, textsOf, track } from './erase-support.ts'
 
 /** What the background does, at once. */
 const eraseTraces = (service: Service) => workThrough(service, eraseTracesJob)
 
 const remove = async (service: Service, id: string, project = service.project) => {
-  const { status, text } = await callContacts(service, 'DELETE', `/${id}`, undefined, project)
+  const { status, text } = await service.as(project).delete(`/contacts/${id}`)
   assert.is(status, 204, text)
 }
 
@@ -107,10 +106,8 @@ scenario(
       const replayed = await send(service, of)
       const { details } = assertRefused(replayed, 409, 'IDEMPOTENCY_KEY_REUSED')
       assert.is(details.originalStatusCode, 200)
-      const plain = await service.call('POST', '/v1/send', {
-        key: service.project.secret,
+      const plain = await service.as().post('/v1/send', sendBody(service.project, sendOf(of)), {
         headers: { 'idempotency-key': keyOf(of, 'send') },
-        body: sendBody(service.project, sendOf(of)),
       })
       assertRefused(plain, 409, 'IDEMPOTENCY_KEY_REUSED')
       assert.not.match(replayed.text, of.email)
@@ -235,7 +232,7 @@ scenario(
       const id = await leaveTraces(service, of, project)
       const other = await newContact(service, { email: 'other@example.org' }, project)
       await addEvents(service, project, id, 4_500)
-      const get = (path: string) => callContacts(service, 'GET', path, undefined, project)
+      const get = (path: string) => service.as(project).get(`/contacts${path}`)
       await remove(service, id, project)
       assert.equal(await eraseTracesJob.pending(service.ctx()), [project.id], 'most of it waits')
       const [events] = await service.sql('select count(*)::int from events where contact_id = $1', [id])
@@ -246,7 +243,11 @@ scenario(
         ['PATCH', { email: 'new@example.org' }],
         ['DELETE', undefined],
       ] as const) {
-        assertRefused(await callContacts(service, method, `/${id}`, body, project), 404, 'CONTACT_NOT_FOUND')
+        assertRefused(
+          await service.as(project).call(method, `/contacts/${id}`, body),
+          404,
+          'CONTACT_NOT_FOUND',
+        )
       }
       const { body: list } = await get('')
       assert.equal([list.total, list.data.map((one: { id: string }) => one.id)], [1, [other.id]])
@@ -256,7 +257,7 @@ scenario(
       }
       assert.equal((await get(`?subscribed=false`)).body.data, [])
       const matching = 'query ($filter: JSONObject!) { contacts(filter: $filter) { total } }'
-      const { body: found } = await service.graphql(matching, { filter }, { key: project.secret })
+      const { body: found } = await service.as(project).graphql(matching, { filter })
       assert.is(found.data.contacts.total, 0)
       assert.equal(tablesOf(rowsWith(await dump(service), [of.email])), [
         'public.emails',

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { sendBody } from '../../support/mailing.ts'
 import type { Answer, Project, Service } from '../../support/service.ts'
-import { sendBody } from '../sending/send-support.ts'
-import { callContacts } from './contact-support.ts'
 
 /** A person, and everything that must not be found any more when the person is deleted. */
 type Person = { email: string; secret: string; file: string; subject: string; name: string }
@@ -33,16 +32,14 @@ export const sendOf = (of: Person, more: object = {}) => ({
 })
 
 const post = (
-  { call }: Service,
+  { as }: Service,
   project: Project,
   path: '/v1/send' | '/v1/track',
   body: object,
   idempotencyKey: string,
 ): Promise<Answer> =>
-  call('POST', path, {
-    key: path === '/v1/send' ? project.secret : project.public,
+  as(path === '/v1/send' ? project.secret : project.public).post(path, body, {
     headers: { 'idempotency-key': idempotencyKey, 'idempotency-replay': 'true' },
-    body,
   })
 
 export const keyOf = (of: Person, path: string) => `${of.secret.replace('secret', 'key')} ${path}`
@@ -68,7 +65,7 @@ export async function leaveTraces(service: Service, of: Person, project = servic
   )
   const id = answers[1]?.body.data.contact
   const change = { subscribed: true, data: { more: of.secret, [of.secret.length]: of.secret } }
-  assert.is((await callContacts(service, 'PATCH', `/${id}`, change, project)).status, 200)
+  assert.is((await service.as(project).patch(`/contacts/${id}`, change)).status, 200)
   const errors = [
     { row: 2, email: of.email, error: 'subscribed must be true or false' },
     { row: 3, email: 'not an address', error: 'email must be an email address' },

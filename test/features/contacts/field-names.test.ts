@@ -4,7 +4,7 @@ import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService, until } from '../../support/service.ts'
 import { workThrough } from '../../support/work.ts'
 import { imported } from '../contact-jobs/job-support.ts'
-import { callContacts, newContact } from './contact-support.ts'
+import { newContact } from './contact-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -24,29 +24,29 @@ type Write = (service: Service, project: Project, data: Body) => Promise<number>
 const WRITES: [what: string, write: Write][] = [
   [
     'POST /v1/track',
-    async ({ call }, project, data) => {
+    async ({ as }, project, data) => {
       const body = { email: 'ada@example.org', event: 'seen', data }
-      return (await call('POST', '/v1/track', { key: project.public, body })).status
+      return (await as(project.public).post('/v1/track', body)).status
     },
   ],
   [
     'POST /v1/send',
-    async ({ call }, project, data) => {
+    async ({ as }, project, data) => {
       const from = `hello@${project.domain}`
       const body = { to: 'ada@example.org', from, subject: 's', body: 'b', data }
-      return (await call('POST', '/v1/send', { key: project.secret, body })).status
+      return (await as(project).post('/v1/send', body)).status
     },
   ],
   [
     'POST /contacts',
     async (service, project, data) =>
-      (await callContacts(service, 'POST', '', { email: 'ada@example.org', data }, project)).status,
+      (await service.as(project).post('/contacts', { email: 'ada@example.org', data })).status,
   ],
   [
     'PATCH /contacts/:id',
     async (service, project, data) => {
       const { id } = await newContact(service, {}, project)
-      return (await callContacts(service, 'PATCH', `/${id}`, { data }, project)).status
+      return (await service.as(project).patch(`/contacts/${id}`, { data })).status
     },
   ],
 ]
@@ -109,7 +109,7 @@ scenario('The record of field names', start, (test) => {
   test('forgets a field that is deleted, and learns it again', async (service) => {
     const project = await service.newProject()
     await newContact(service, { data: { plan: 'pro', n: 1 } }, project)
-    const deleting = callContacts(service, 'DELETE', '/fields/plan', undefined, project)
+    const deleting = service.as(project).delete('/contacts/fields/plan')
     await until('the deletion is asked for', async () => {
       return (await deleteFieldsJob.pending(service.ctx())).length > 0
     })

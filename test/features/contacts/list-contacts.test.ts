@@ -3,7 +3,7 @@ import { MINUTE, SECOND } from '../../support/clock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Project, type Service, startService } from '../../support/service.ts'
-import { CONTACT, callContacts, newContact } from './contact-support.ts'
+import { CONTACT, newContact } from './contact-support.ts'
 
 type World = { service: Service; project: Project; stop: () => Promise<void> }
 type Parameters = Record<string, string | number | boolean>
@@ -23,7 +23,7 @@ async function start(): Promise<World> {
 
 const list = ({ service, project }: World, parameters: Parameters = {}): Promise<Answer> => {
   const query = new URLSearchParams(Object.entries(parameters).map(([key, value]) => [key, String(value)]))
-  return callContacts(service, 'GET', `?${query}`, undefined, project)
+  return service.as(project).get(`/contacts?${query}`)
 }
 
 const QUERY = `query ($limit: Int, $cursor: String, $search: String, $subscribed: Boolean, $sort: String, $dir: String) {
@@ -33,7 +33,7 @@ const QUERY = `query ($limit: Int, $cursor: String, $search: String, $subscribed
 }`
 
 const listByGraphQL = ({ service, project }: World, variables: Parameters = {}): Promise<Answer> =>
-  service.graphql(QUERY, variables, { key: project.secret })
+  service.as(project).graphql(QUERY, variables)
 
 async function listed(world: World, parameters: Parameters = {}): Promise<Body> {
   const answer = await list(world, parameters)
@@ -53,7 +53,7 @@ scenario('GET /contacts', start, (test) => {
   test('answers with whole contacts of the project alone, newest first', async (world) => {
     const { data, ...page } = await listed(world)
     assert.equal(page, { cursor: null, hasMore: false, total: 6 })
-    const one = await callContacts(world.service, 'GET', `/${data[5].id}`)
+    const one = await world.service.as().get(`/contacts/${data[5].id}`)
     assert.equal(data[5], one.body)
     assert.equal(await names(world), NAMES.toReversed())
   })
@@ -243,7 +243,7 @@ scenario(
         [project.id],
       )
       const page = async (query = '') => {
-        const answer = await callContacts(service, 'GET', `?limit=1${query}`, undefined, project)
+        const answer = await service.as(project).get(`/contacts?limit=1${query}`)
         assert.equal([answer.status, answer.body.data?.length], [200, 1], answer.text)
         return answer.body.total
       }
@@ -277,8 +277,8 @@ scenario(
              from generate_series($2::int, $3::int) n`,
             [project.id, from, to],
           )
-        const totalOf = async ({ call }: Service) =>
-          (await call('GET', '/contacts?limit=1&subscribed=true', { key: project.secret })).body.total
+        const totalOf = async ({ as }: Service) =>
+          (await as(project).get('/contacts?limit=1&subscribed=true')).body.total
         await insert(1, 10_050)
         assert.is(await totalOf(service), 10_050)
         await insert(10_051, 10_060)

@@ -3,12 +3,12 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { withoutTrace } from '../sending/send-support.ts'
-import { callContacts, graphqlValue, newContact, shortError } from './contact-support.ts'
+import { graphqlValue, newContact, shortError } from './contact-support.ts'
 import { addEvents } from './erase-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
-const lookUp = (service: Service, emails: unknown) => callContacts(service, 'POST', '/lookup', { emails })
+const lookUp = (service: Service, emails: unknown) => service.as().post('/contacts/lookup', { emails })
 
 const LOOKUP = `query ($input: LookupContactsInput!) { lookupContacts(input: $input) { found notFound } }`
 
@@ -31,7 +31,7 @@ scenario('POST /contacts/lookup', start, (test) => {
   test('does not find a contact that is being erased', async (service) => {
     const { id } = await newContact(service)
     await addEvents(service, service.project, id, 1_500)
-    assert.is((await callContacts(service, 'DELETE', `/${id}`)).status, 204)
+    assert.is((await service.as().delete(`/contacts/${id}`)).status, 204)
     const asked = `erased:${id}`
     assert.equal(await service.sql('select email from contacts where id = $1', [id]), [{ email: asked }])
     assert.equal((await lookUp(service, [asked])).body, { found: [], notFound: [asked] })
@@ -81,9 +81,9 @@ scenario('POST /contacts/lookup', start, (test) => {
     })
   }
 
-  test('refuses the same in GraphQL, with the usual codes', async ({ graphql, project }) => {
+  test('refuses the same in GraphQL, with the usual codes', async ({ as, project }) => {
     for (const emails of [[], addresses(501)]) {
-      const answer = await graphql(LOOKUP, { input: { emails } }, { key: project.secret })
+      const answer = await as(project).graphql(LOOKUP, { input: { emails } })
       const { errors } = assertGraphQLRefused(answer, 422, 'VALIDATION_ERROR')
       assert.equal(
         errors.map(({ field }: { field: string }) => field),
@@ -94,7 +94,7 @@ scenario('POST /contacts/lookup', start, (test) => {
 
   test('refuses a body that is no object in the standard form', async (service) => {
     for (const body of ['[]', '{']) {
-      assertRefused(await callContacts(service, 'POST', '/lookup', body), 400, 'INVALID_REQUEST_BODY')
+      assertRefused(await service.as().post('/contacts/lookup', body), 400, 'INVALID_REQUEST_BODY')
     }
   })
 })

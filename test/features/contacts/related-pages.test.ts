@@ -12,12 +12,12 @@ async function populated(service: Service, contacts: number, each: number) {
       const email = `c${n}@example.org`
       const tracked = { email, event: `e${k}` }
       const sent = { to: email, from: `a@${project.domain}`, subject: `s${k}`, body: 'b' }
-      await service.call('POST', '/v1/track', { key: project.public, body: tracked })
-      await service.call('POST', '/v1/send', { key: project.secret, body: sent })
+      await service.as(project.public).post('/v1/track', tracked)
+      await service.as(project).post('/v1/send', sent)
     }
   }
   const ask = async (query: string): Promise<Body> => {
-    const answer = await service.graphql(query, {}, { key: project.secret })
+    const answer = await service.as(project).graphql(query)
     assert.is(answer.body.errors, undefined, answer.text)
     return answer.body.data
   }
@@ -95,14 +95,14 @@ scenario('Emails and events of contacts in GraphQL', start, (test) => {
     const { project } = await populated(service, 1, 1)
     for (const args of ['limit: 0', 'cursor: "x"']) {
       const query = `{ contact(email: "c0@example.org") { events(${args}) { hasMore } } }`
-      const { body } = await service.graphql(query, {}, { key: project.secret })
+      const { body } = await service.as(project).graphql(query)
       assert.is(body.errors[0].extensions.code, 'BAD_REQUEST', args)
     }
   })
 
   test('are not in the answers of REST', async (service) => {
     const { project } = await populated(service, 1, 1)
-    const { body } = await service.call('GET', '/contacts', { key: project.secret })
+    const { body } = await service.as(project).get('/contacts')
     assert.equal(Object.keys(body.data[0]), ['id', 'email', 'subscribed', 'data', 'createdAt', 'updatedAt'])
   })
 })

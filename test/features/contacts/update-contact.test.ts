@@ -5,18 +5,11 @@ import { type Service, startService } from '../../support/service.ts'
 import { whileHeld } from '../../support/while-held.ts'
 import { getJob, jobIdOf, postImport, work } from '../contact-jobs/job-support.ts'
 import { eventsOf, fieldErrors, withoutTrace } from '../sending/send-support.ts'
-import {
-  CONTACT,
-  callContacts,
-  contactOf,
-  createContact,
-  graphqlValue,
-  newContact,
-} from './contact-support.ts'
+import { CONTACT, contactOf, createContact, graphqlValue, newContact } from './contact-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
-const update = (service: Service, id: string, body: unknown) => callContacts(service, 'PATCH', `/${id}`, body)
+const update = (service: Service, id: string, body: unknown) => service.as().patch(`/contacts/${id}`, body)
 
 const UPDATE = `mutation ($id: ID!, $input: UpdateContactInput!) {
   updateContact(id: $id, input: $input) { ${CONTACT} }
@@ -177,8 +170,8 @@ scenario('updateContact in GraphQL', start, (test) => {
     const key = service.project.secret
     const [ada, grace] = [await newContact(service), await newContact(service)]
     const taken = { id: ada.id, input: { email: grace.email } }
-    assertGraphQLRefused(await service.graphql(UPDATE, taken, { key }), 409, 'CONFLICT')
-    const bad = await service.graphql(UPDATE, { id: ada.id, input: { email: 'x' } }, { key })
+    assertGraphQLRefused(await service.as(key).graphql(UPDATE, taken), 409, 'CONFLICT')
+    const bad = await service.as(key).graphql(UPDATE, { id: ada.id, input: { email: 'x' } })
     const { errors } = assertGraphQLRefused(bad, 422, 'VALIDATION_ERROR')
     const byRest = await update(service, ada.id, { email: 'x' })
     assert.equal(errors, byRest.body.error.errors)

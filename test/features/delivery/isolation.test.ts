@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { hold } from '../../support/held-lock.ts'
 import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
-import { emailRow, sendMail } from '../../support/mailing.ts'
+import { emailRow, sendBody, sendMail } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService, until } from '../../support/service.ts'
 
@@ -26,10 +26,10 @@ async function start(): Promise<Context> {
   }
 }
 
-async function sendMany({ call }: Context, project: Project, name: string, count: number): Promise<string[]> {
+async function sendMany({ as }: Context, project: Project, name: string, count: number): Promise<string[]> {
   const to = Array.from({ length: count }, (_, index) => `${name}${index}@receiver.example`)
-  const body = { to, from: `hello@${project.domain}`, subject: 'Many', body: '<p>Many</p>' }
-  const answer = await call('POST', '/v1/send', { key: project.secret, body })
+  const body = sendBody(project, { to })
+  const answer = await as(project).post('/v1/send', body)
   assert.is(answer.status, 200, answer.text)
   return answer.body.data.emails.map(({ email }: { email: string }) => email)
 }

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { mailDeliveryWork } from '../../../src/features/delivery/mail-delivery.ts'
 import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
-import { emailRow, sendMail } from '../../support/mailing.ts'
+import { emailRow, sendBody, sendMail } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService, until } from '../../support/service.ts'
 
@@ -119,11 +119,11 @@ scenario(
   () => startService({ PROJECT_SEND_RATE_PER_SECOND: '5' }),
   (test) => {
     test('holds over all of its mail, and is charged only for what is taken', async (service) => {
-      const { call, project, sql } = service
+      const { as, project, sql } = service
       const to = Array.from({ length: 12 }, (_, index) => `paced${index}@receiver.example`)
-      const body = { to, from: `hello@${project.domain}`, subject: 'Paced', body: '<p>Paced</p>' }
+      const body = sendBody(project, { to })
       const began = Math.floor(Date.now() / 1000)
-      const answer = await call('POST', '/v1/send', { key: project.secret, body })
+      const answer = await as(project).post('/v1/send', body)
       assert.is(answer.status, 200, answer.text)
       await until('all are sent', async () => {
         const [row] = await sql(`select count(*)::int as count from emails where status = 'SENT'`)
@@ -142,11 +142,11 @@ scenario(
     })
 
     test('of one project does not slow down another', async (service) => {
-      const { newProject, call, sql } = service
+      const { newProject, as, sql } = service
       const [busy, other] = [await newProject(), await newProject()]
       const to = Array.from({ length: 300 }, (_, index) => `many${index}@receiver.example`)
-      const body = { to, from: `hello@${busy.domain}`, subject: 'Many', body: '<p>Many</p>' }
-      await call('POST', '/v1/send', { key: busy.secret, body })
+      const body = sendBody(busy, { to })
+      await as(busy).post('/v1/send', body)
       const id = await sendMail(service, 'quick@receiver.example', {}, other)
       await until('it is sent', async () => (await emailRow(service, id)).status === 'SENT')
       const [row] = await sql(

@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
-import { assertEnvelope, fieldErrors, send, withoutTrace } from '../sending/send-support.ts'
+import { fieldErrors, send, withoutTrace } from '../sending/send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
 const newName = () => `n${randomUUID().slice(0, 8)}.example`
 
 const add = (service: Service, domain: unknown, project: Project = service.project) =>
-  service.call('POST', '/domains', { key: project.secret, body: { domain } })
+  service.as(project).post('/domains', { domain })
 
 const remove = (service: Service, id: string, project: Project = service.project) =>
-  service.call('DELETE', `/domains/${id}`, { key: project.secret })
+  service.as(project).delete(`/domains/${id}`)
 
 const BAD: [what: string, domain: unknown, code: string][] = [
   ['nothing', undefined, 'required'],
@@ -78,12 +79,12 @@ scenario('POST /domains', start, (test) => {
   test('is a conflict for a domain that the project has', async (service) => {
     const domain = newName()
     await add(service, domain)
-    assertEnvelope(await withoutTrace(service, () => add(service, domain.toUpperCase())), 409, 'CONFLICT')
+    assertRefused(await withoutTrace(service, () => add(service, domain.toUpperCase())), 409, 'CONFLICT')
   })
 
   test('is a conflict for a domain that another project has', async (service) => {
     const other = await service.newProject()
-    assertEnvelope(await withoutTrace(service, () => add(service, other.domain)), 409, 'CONFLICT')
+    assertRefused(await withoutTrace(service, () => add(service, other.domain)), 409, 'CONFLICT')
   })
 
   test('gives a domain to one of those who ask for it at the same time', async (service) => {
@@ -109,8 +110,7 @@ scenario(
 )
 
 scenario('GET /domains/project/:projectId', start, (test) => {
-  const list = (service: Service, projectId: string) =>
-    service.call('GET', `/domains/project/${projectId}`, { key: service.project.secret })
+  const list = (service: Service, projectId: string) => service.as().get(`/domains/project/${projectId}`)
 
   test('is a bare array of the domains of the project, newest first', async (service) => {
     const domain = newName()
@@ -126,9 +126,9 @@ scenario('GET /domains/project/:projectId', start, (test) => {
 
   test('knows no other project', async (service) => {
     const other = await service.newProject()
-    assertEnvelope(await list(service, other.id), 404, 'RESOURCE_NOT_FOUND')
-    assertEnvelope(await list(service, randomUUID()), 404, 'RESOURCE_NOT_FOUND')
-    assertEnvelope(await list(service, 'mine'), 404, 'RESOURCE_NOT_FOUND')
+    assertRefused(await list(service, other.id), 404, 'RESOURCE_NOT_FOUND')
+    assertRefused(await list(service, randomUUID()), 404, 'RESOURCE_NOT_FOUND')
+    assertRefused(await list(service, 'mine'), 404, 'RESOURCE_NOT_FOUND')
   })
 })
 
@@ -140,7 +140,7 @@ scenario('DELETE /domains/:id', start, (test) => {
     assert.is((await send(service, { from })).status, 200)
     const removed = await remove(service, body.id)
     assert.equal([removed.status, removed.text], [204, ''])
-    assertEnvelope(await send(service, { from }), 403, 'INTERNAL_SERVER_ERROR')
+    assertRefused(await send(service, { from }), 403, 'INTERNAL_SERVER_ERROR')
   })
 
   test('leaves the domain to another project', async (service) => {
@@ -155,11 +155,10 @@ scenario('DELETE /domains/:id', start, (test) => {
     const other = await service.newProject()
     const { body } = await add(service, newName(), other)
     const attempts = () => Promise.all([body.id, randomUUID()].map((id) => remove(service, id)))
-    for (const answer of await withoutTrace(service, attempts))
-      assertEnvelope(answer, 404, 'DOMAIN_NOT_FOUND')
+    for (const answer of await withoutTrace(service, attempts)) assertRefused(answer, 404, 'DOMAIN_NOT_FOUND')
   })
 
   test('does not find what cannot be an id', async (service) => {
-    assertEnvelope(await remove(service, 'mine'), 404, 'RESOURCE_NOT_FOUND')
+    assertRefused(await remove(service, 'mine'), 404, 'RESOURCE_NOT_FOUND')
   })
 })

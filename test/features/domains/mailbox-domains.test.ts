@@ -6,11 +6,11 @@ import type { Config } from '../../../src/config.ts'
 import { forceVerified } from '../../../src/features/domains/domains.ts'
 import { createLog } from '../../../src/observe/log.ts'
 import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
-import { emailRow } from '../../support/mailing.ts'
+import { emailRow, sendBody } from '../../support/mailing.ts'
+import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, requestTo, type Service, startService, until } from '../../support/service.ts'
 import { filesOf } from '../../support/sources.ts'
-import { assertEnvelope, sendBody } from '../sending/send-support.ts'
 
 type Context = Service & { sink: MailSink; leaving: App }
 
@@ -35,7 +35,7 @@ async function startBoth(environment: Config['environment']): Promise<Context> {
 async function added(context: Context): Promise<string> {
   const domain = `n${randomUUID().slice(0, 8)}.example`
   const key = context.project.secret
-  const { body } = await context.call('POST', '/domains', { key, body: { domain } })
+  const { body } = await context.as(key).post('/domains', { domain })
   assert.equal([body.status, body.verified], ['VERIFIED', true])
   return domain
 }
@@ -64,22 +64,22 @@ for (const environment of ['development', 'production'] as const) {
           new Set(records.map((record: { status: string }) => record.status)),
           new Set(['PENDING']),
         )
-        assertEnvelope(await sendFrom(context, domain), 403, 'INTERNAL_SERVER_ERROR')
+        assertRefused(await sendFrom(context, domain), 403, 'INTERNAL_SERVER_ERROR')
         const template = { name: 'T', subject: 'S', body: 'B', from: `hello@${domain}` }
-        assertEnvelope(await ask(context, 'POST', '/templates', template), 403, 'INTERNAL_SERVER_ERROR')
+        assertRefused(await ask(context, 'POST', '/templates', template), 403, 'INTERNAL_SERVER_ERROR')
       })
 
       test('is verified where mail stays, all the time', async (context) => {
         const domain = await added(context)
         const { key, body } = { key: context.project.secret, body: { from: `hello@${domain}` } }
-        const answer = await context.call('POST', '/v1/send', { key, body: sendBody(context.project, body) })
+        const answer = await context.as(key).post('/v1/send', sendBody(context.project, body))
         assert.is(answer.status, 200)
       })
 
       test('sends nothing of what was accepted for the mailbox', async (context) => {
         const domain = await added(context)
         const body = sendBody(context.project, { from: `hello@${domain}`, to: `kept@${environment}.example` })
-        const accepted = await context.call('POST', '/v1/send', { key: context.project.secret, body })
+        const accepted = await context.as().post('/v1/send', body)
         const id = accepted.body.data.emails[0].email
         const email = await until('it is tried', async () => {
           const row = await emailRow(context, id)

@@ -1,14 +1,15 @@
 import * as assert from 'uvu/assert'
+import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
-import { assertEnvelope, send, sent, templateOf, withoutTrace } from '../sending/send-support.ts'
+import { send, sent, templateOf, withoutTrace } from '../sending/send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
 /** Sends from a domain that must not work. */
 async function refused(service: Service, from: string, domain: string) {
   const answer = await withoutTrace(service, () => send(service, { from }))
-  assertEnvelope(answer, 403, 'INTERNAL_SERVER_ERROR')
+  assertRefused(answer, 403, 'INTERNAL_SERVER_ERROR')
   assert.equal(answer.body.error.details, { reason: 'domain_not_verified', domain })
   assert.match(answer.body.error.suggestion, domain)
 }
@@ -37,9 +38,9 @@ scenario("The sender's domain", start, (test) => {
   })
 
   test('is not covered by a subdomain', async (service) => {
-    const { call, project } = service
+    const { as, project } = service
     const domain = 'parent.example'
-    await call('POST', '/domains', { key: project.secret, body: { domain: `mail.${domain}` } })
+    await as(project).post('/domains', { domain: `mail.${domain}` })
     await refused(service, `hello@${domain}`, domain)
   })
 
@@ -59,7 +60,7 @@ scenario("The sender's domain", start, (test) => {
     try {
       const fields = { template, from: undefined }
       const answer = await withoutTrace(service, () => send(service, fields))
-      assertEnvelope(answer, 403, 'INTERNAL_SERVER_ERROR')
+      assertRefused(answer, 403, 'INTERNAL_SERVER_ERROR')
       assert.is(answer.body.error.details.domain, service.project.domain)
     } finally {
       await setStatus(service, 'VERIFIED')

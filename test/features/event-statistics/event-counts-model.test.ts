@@ -4,6 +4,7 @@ import { eraseContacts } from '../../../src/features/contacts/erase-contacts.ts'
 import { deleteEventsOf } from '../../../src/features/events/delete-events.ts'
 import { HOUR, SECOND } from '../../support/clock.ts'
 import { scenario } from '../../support/scenario.ts'
+import { runs } from '../../support/seeded.ts'
 import { type Project, type Service, startService } from '../../support/service.ts'
 import { DAY, eventRows, newContacts, record, recount } from '../events/event-support.ts'
 import { assertCounts, countsAgree, newAudience, whileOpen } from './event-counts-support.ts'
@@ -138,7 +139,7 @@ scenario(
             service.clock.advance(HOUR)
           },
         ),
-        { numRuns: 40 },
+        { numRuns: runs(40) },
       )
     })
   },

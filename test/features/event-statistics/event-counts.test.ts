@@ -10,16 +10,7 @@ import { HOUR, MINUTE, SECOND } from '../../support/clock.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService, until } from '../../support/service.ts'
 import { workThrough } from '../../support/work.ts'
-import {
-  callEvents,
-  DAY,
-  eventRows,
-  got,
-  newContacts,
-  record,
-  recount,
-  skewed,
-} from '../events/event-support.ts'
+import { DAY, eventRows, got, newContacts, record, recount, skewed } from '../events/event-support.ts'
 import { assertCounts, countsAgree, newAudience, whileOpen } from './event-counts-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
@@ -178,7 +169,7 @@ scenario('Many events of days that may still change', start, (test) => {
     await eraseContacts(service.ctx(project.id), [person(0), randomUUID()])
     await workThrough(service, eraseTracesJob)
     await assertCounts(service, project)
-    const answer = await callEvents(service, 'DELETE', '/e1', undefined, project)
+    const answer = await service.as(project).delete('/events/e1')
     assert.equal(answer.body, { deletedCount: MANY / 3 })
     // The rows themselves go in the background, as far as the request has left them.
     await workThrough(service, deleteEventsJob)
@@ -270,7 +261,7 @@ scenario('Contacts that are deleted while days are settled', start, (test) => {
     await whileOpen(service, async (held) => {
       await held.query('select from event_recounts where project_id = $1 for update', [project.id])
       const body = { email: 'ada@example.org', event: 'e' }
-      const { status, text } = await service.call('POST', '/v1/track', { key: project.public, body })
+      const { status, text } = await service.as(project.public).post('/v1/track', body)
       assert.is(status, 200, text)
       assert.is((await got(service, '/e/usage', project)).totalCount, 1)
       await held.commit()

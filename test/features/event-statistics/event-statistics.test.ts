@@ -3,7 +3,8 @@ import { MINUTE, SECOND } from '../../support/clock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
-import { callEvents, DAY, got, graphqlValue, newContacts, record, recount } from '../events/event-support.ts'
+import { graphqlValue } from '../contacts/contact-support.ts'
+import { DAY, got, newContacts, record, recount } from '../events/event-support.ts'
 
 type World = { service: Service; project: Project; ada: string; bob: string }
 type Range = { startDate?: string; endDate?: string }
@@ -148,7 +149,7 @@ scenario('GET /events/stats', start, (test) => {
       { endDate: 'yesterday' },
       { startDate: '0000-01-01', endDate: '0000-01-02' },
     ]) {
-      const answer = await callEvents(service, 'GET', `/stats?${new URLSearchParams(range)}`)
+      const answer = await service.as().get(`/events/stats?${new URLSearchParams(range)}`)
       assertRefused(answer, 400, 'BAD_REQUEST')
       const key = { key: service.project.secret }
       assertGraphQLRefused(await service.graphql(QUERY, range, key), 400, 'BAD_REQUEST')

@@ -5,15 +5,8 @@ import { noteInterests } from '../../support/interests.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
-import {
-  callEvents,
-  got,
-  graphqlValue,
-  newContacts,
-  record,
-  recount,
-  usedInSegment,
-} from '../events/event-support.ts'
+import { graphqlValue } from '../contacts/contact-support.ts'
+import { got, newContacts, record, recount, usedInSegment } from '../events/event-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -57,7 +50,7 @@ scenario('GET /events/names', start, (test) => {
     const [foreign] = await newContacts(service, 1, service.project)
     await record(service, [{ name: 'x', contactId: foreign, at: service.clock.now() }], service.project)
     assert.equal(await namesOf(service, await service.newProject()), [])
-    const answer = await service.call('GET', '/events/names', { key: service.project.public })
+    const answer = await service.as(service.project.public).get('/events/names')
     assertRefused(answer, 401, 'INVALID_API_KEY')
   })
 })
@@ -188,13 +181,9 @@ scenario('GET /events/:eventName/usage', start, (test) => {
   })
 
   test('refuses names that no event can have', async (service) => {
-    assertRefused(await callEvents(service, 'GET', `/${'e'.repeat(256)}/usage`), 400, 'BAD_REQUEST')
-    const answer = await service.graphql(
-      USAGE,
-      { eventName: 'e'.repeat(256) },
-      { key: service.project.secret },
-    )
+    assertRefused(await service.as().get(`/events/${'e'.repeat(256)}/usage`), 400, 'BAD_REQUEST')
+    const answer = await service.as().graphql(USAGE, { eventName: 'e'.repeat(256) })
     assertGraphQLRefused(answer, 400, 'BAD_REQUEST')
-    assertRefused(await callEvents(service, 'GET', '/%00/usage'), 404, 'RESOURCE_NOT_FOUND')
+    assertRefused(await service.as().get('/events/%00/usage'), 404, 'RESOURCE_NOT_FOUND')
   })
 })

@@ -3,7 +3,8 @@ import * as assert from 'uvu/assert'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Service, startService } from '../../support/service.ts'
-import { callEvents, EVENT, got, graphqlValue, newContacts, record } from './event-support.ts'
+import { graphqlValue } from '../contacts/contact-support.ts'
+import { EVENT, got, newContacts, record } from './event-support.ts'
 
 const AT = new Date('2026-03-04T05:06:07.890Z')
 
@@ -58,8 +59,8 @@ scenario(
         [foreign, 'CONTACT_NOT_FOUND'],
         ['ada', 'RESOURCE_NOT_FOUND'],
       ] as const) {
-        assertRefused(await callEvents(service, 'GET', `/contact/${id}`), 404, code)
-        const answer = await service.graphql(QUERY, { contactId: id }, { key: service.project.secret })
+        assertRefused(await service.as().get(`/events/contact/${id}`), 404, code)
+        const answer = await service.as().graphql(QUERY, { contactId: id })
         assertGraphQLRefused(answer, 404, code)
       }
     })
@@ -67,7 +68,7 @@ scenario(
     test('refuses bad cursors and limits', async (service) => {
       const [ada] = await newContacts(service, 1, service.project)
       for (const query of ['limit=0', 'limit=x', 'cursor=x']) {
-        assertRefused(await callEvents(service, 'GET', `/contact/${ada}?${query}`), 400, 'BAD_REQUEST')
+        assertRefused(await service.as().get(`/events/contact/${ada}?${query}`), 400, 'BAD_REQUEST')
       }
     })
   },

@@ -7,13 +7,13 @@ import { type Body, type Project, type Service, startService, until } from '../.
 import { whileHeld } from '../../support/while-held.ts'
 import { workThrough } from '../../support/work.ts'
 import { countsAgree, whileOpen } from '../event-statistics/event-counts-support.ts'
-import { callEvents, DAY, got, newContacts, record, recount, usedInSegment } from './event-support.ts'
+import { DAY, got, newContacts, record, recount, usedInSegment } from './event-support.ts'
 
 const MUTATION = 'mutation ($eventName: String!) { deleteEvents(eventName: $eventName) { deletedCount } }'
 
 async function remove(service: Service, name: string, project: Project): Promise<Body> {
   const path = `/${encodeURIComponent(name)}`
-  const { status, text, body } = await callEvents(service, 'DELETE', path, undefined, project)
+  const { status, text, body } = await service.as(project).delete(`/events${path}`)
   assert.is(status, 200, text)
   return body
 }
@@ -50,7 +50,7 @@ scenario('DELETE /events?name=', start, (test) => {
     const project = await service.newProject()
     const names = ['stats', 'names', 'track', 'contact', 'usage']
     for (const name of names) await happened(service, name, 2, project)
-    const ask = (path: string) => callEvents(service, 'DELETE', path, undefined, project)
+    const ask = (path: string) => service.as(project).delete(`/events${path}`)
     for (const path of ['', '?name=', '?eventname=stats'])
       assert.is((await ask(path)).status, path === '?name=' ? 200 : 400)
     for (const name of names) {
@@ -90,7 +90,7 @@ scenario('DELETE /events/:eventName', start, (test) => {
   test('answers over GraphQL alike', async (service) => {
     const project = await service.newProject()
     await happened(service, 'a/b c', 2, project)
-    const { body } = await service.graphql(MUTATION, { eventName: 'a/b c' }, { key: project.secret })
+    const { body } = await service.as(project).graphql(MUTATION, { eventName: 'a/b c' })
     assert.equal(body.data, { deleteEvents: { deletedCount: 2 } })
     await happened(service, 'a/b c', 1, project)
     assert.equal(await remove(service, 'a/b c', project), { deletedCount: 1 })
@@ -100,8 +100,8 @@ scenario('DELETE /events/:eventName', start, (test) => {
     const project = await service.newProject()
     await happened(service, 'e', 1, project)
     const { id } = await usedInSegment(service, 'e', project)
-    assertRefused(await callEvents(service, 'DELETE', '/e', undefined, project), 409, 'CONFLICT')
-    const answer = await service.graphql(MUTATION, { eventName: 'e' }, { key: project.secret })
+    assertRefused(await service.as(project).delete('/events/e'), 409, 'CONFLICT')
+    const answer = await service.as(project).graphql(MUTATION, { eventName: 'e' })
     assertGraphQLRefused(answer, 409, 'CONFLICT')
     assert.equal(await shown(service, 'e', project), often(1))
     await service.sql('delete from segments where id = $1', [id])
@@ -113,19 +113,19 @@ scenario('DELETE /events/:eventName', start, (test) => {
     for (const name of ['email.sent', 'contact.unsubscribed', 'segment.vip.exit']) {
       await happened(service, name, 1, project)
       const error = assertRefused(
-        await callEvents(service, 'DELETE', `/${name}`, undefined, project),
+        await service.as(project).delete(`/events/${name}`),
         422,
         'VALIDATION_ERROR',
       )
       assert.equal([error.errors[0].field, error.errors[0].code], ['eventName', 'reserved_event'])
-      const answer = await service.graphql(MUTATION, { eventName: name }, { key: project.secret })
+      const answer = await service.as(project).graphql(MUTATION, { eventName: name })
       assertGraphQLRefused(answer, 422, 'VALIDATION_ERROR')
       assert.equal(await shown(service, name, project), often(1))
     }
   })
 
   test('needs the secret key', async (service) => {
-    const answer = await service.call('DELETE', '/events/e', { key: service.project.public })
+    const answer = await service.as(service.project.public).delete('/events/e')
     assertRefused(answer, 401, 'INVALID_API_KEY')
   })
 
@@ -172,11 +172,7 @@ scenario('The deletion of many events', start, (test) => {
     await happened(service, 'e', MANY, project, 5 * DAY)
     await recount(service, project)
     const condition = { logic: 'AND', groups: [{ filters: [{ field: 'event.e', operator: 'triggered' }] }] }
-    const nameIt = () =>
-      service.call('POST', '/segments', {
-        key: project.secret,
-        body: { name: 'Did it', type: 'DYNAMIC', condition },
-      })
+    const nameIt = () => service.as(project).post('/segments', { name: 'Did it', type: 'DYNAMIC', condition })
     await whileOpen(service, async (other) => {
       await other.query(
         `select from events where project_id = $1 and name = 'e' order by created_at limit 1 for update`,
@@ -226,7 +222,7 @@ scenario(
         return left.length + deletions.length === 0
       })
       // A contact whose events are gone takes nothing out of the counts any more.
-      const answer = await service.call('DELETE', `/contacts/${ada}`, { key: project.secret })
+      const answer = await service.as(project).delete(`/contacts/${ada}`)
       assert.is(answer.status, 204)
       assert.equal(await shown(service, 'e', project), nothing)
     })

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { scenario } from '../../support/scenario.ts'
 import { startService } from '../../support/service.ts'
-import { callContacts, newContact } from '../contacts/contact-support.ts'
+import { newContact } from '../contacts/contact-support.ts'
 import { addEvents } from '../contacts/erase-support.ts'
 import { got } from './event-support.ts'
 
@@ -16,7 +16,7 @@ scenario(
       const ofOne = await got(service, `?contactId=${id}&limit=2`)
       assert.equal([ofOne.data.length, ofOne.total], [2, 1_500])
       assert.is((await got(service, `?contactId=${id}&limit=2&eventName=other`)).total, 0)
-      assert.is((await callContacts(service, 'DELETE', `/${id}`)).status, 204)
+      assert.is((await service.as().delete(`/contacts/${id}`)).status, 204)
       assert.is((await service.sql('select from events where contact_id = $1', [id])).length, 1_500)
       for (const path of ['', '?eventName=seen', `?contactId=${id}`, `?contactId=${id}&eventName=seen`]) {
         const { data, hasMore } = await got(service, path)

@@ -5,41 +5,18 @@ import { countEvents } from '../../../src/features/event-statistics/event-counts
 import { newId } from '../../../src/lib/ids.ts'
 import { HOUR } from '../../support/clock.ts'
 import { noteInterests } from '../../support/interests.ts'
-import type { Answer, Body, Project, Service } from '../../support/service.ts'
+import type { Body, Project, Service } from '../../support/service.ts'
 
 /** Every field of an event, for GraphQL. */
 export const EVENT = 'id name contactId emailId data createdAt'
 
 export const DAY = 24 * HOUR
 
-/** Calls an operation below /events with the secret key of a project. */
-export const callEvents = (
-  service: Service,
-  method: string,
-  path = '',
-  body?: unknown,
-  project: Project = service.project,
-): Promise<Answer> =>
-  service.call(method, `/events${path}`, { key: project.secret, ...(body !== undefined && { body }) })
-
 /** The body of an answer that has to be 200. */
 export async function got(service: Service, path: string, project: Project = service.project): Promise<Body> {
-  const { status, text, body } = await callEvents(service, 'GET', path, undefined, project)
+  const { status, text, body } = await service.as(project).get(`/events${path}`)
   assert.is(status, 200, text)
   return body
-}
-
-/** Runs a GraphQL operation with one field and returns that field's value. */
-export async function graphqlValue(
-  { graphql }: Service,
-  query: string,
-  variables: object,
-  project: Project,
-): Promise<Body> {
-  const { body, text } = await graphql(query, variables, { key: project.secret })
-  assert.not.ok(body.errors, text)
-  const [value] = Object.values(body.data)
-  return value
 }
 
 /** Makes contacts past the API; returns their ids. */

@@ -4,7 +4,8 @@ import { newId } from '../../../src/lib/ids.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Project, type Service, startService } from '../../support/service.ts'
-import { callEvents, EVENT, got, graphqlValue, newContacts, record, recount } from './event-support.ts'
+import { graphqlValue } from '../contacts/contact-support.ts'
+import { EVENT, got, newContacts, record, recount } from './event-support.ts'
 
 type World = { service: Service; project: Project; ada: string; bob: string; stop: () => Promise<void> }
 type Parameters = Record<string, string | number>
@@ -43,8 +44,8 @@ async function listed({ service, project }: World, parameters: Parameters = {}):
 
 const refused = ({ service, project }: World, parameters: Parameters): Promise<[Answer, Answer]> =>
   Promise.all([
-    callEvents(service, 'GET', pathOf(parameters), undefined, project),
-    service.graphql(QUERY, parameters, { key: project.secret }),
+    service.as(project).get(`/events${pathOf(parameters)}`),
+    service.as(project).graphql(QUERY, parameters),
   ])
 
 async function assertBadRequest(world: World, parameters: Parameters): Promise<void> {
@@ -176,7 +177,7 @@ scenario('GET /events', start, (test) => {
 
   test('refuses a limit that is no number', async (world) => {
     for (const limit of ['abc', '', '1.5', '99999999999']) {
-      assertRefused(await callEvents(world.service, 'GET', `?limit=${limit}`), 400, 'BAD_REQUEST')
+      assertRefused(await world.service.as().get(`/events?limit=${limit}`), 400, 'BAD_REQUEST')
     }
   })
 
@@ -197,12 +198,12 @@ scenario('GET /events', start, (test) => {
     await assertBadRequest(world, { contactId: 'ada' })
     await assertBadRequest(world, { eventName: 'e'.repeat(256) })
     assert.is((await listed(world, { eventName: 'e'.repeat(255) })).total, 0)
-    const answer = await callEvents(world.service, 'GET', '?eventName=%00')
+    const answer = await world.service.as().get('/events?eventName=%00')
     assertRefused(answer, 422, 'VALIDATION_ERROR')
   })
 
   test('needs the secret key', async ({ service }) => {
-    const answer = await service.call('GET', '/events', { key: service.project.public })
+    const answer = await service.as(service.project.public).get('/events')
     assertRefused(answer, 401, 'INVALID_API_KEY')
   })
 })

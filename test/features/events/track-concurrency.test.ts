@@ -4,7 +4,6 @@ import { scenario } from '../../support/scenario.ts'
 import { startService } from '../../support/service.ts'
 import { whileHeld } from '../../support/while-held.ts'
 import { contactOf, newContact } from '../contacts/contact-support.ts'
-import { callEvents } from './event-support.ts'
 
 scenario(
   'An event that is tracked',
@@ -12,10 +11,9 @@ scenario(
   (test) => {
     test('as its contact is deleted makes the contact anew', async (service) => {
       const track = () =>
-        service.call('POST', '/v1/track', {
-          key: service.project.public,
-          body: { email: 'deleted@example.org', event: 'signed_up' },
-        })
+        service
+          .as(service.project.public)
+          .post('/v1/track', { email: 'deleted@example.org', event: 'signed_up' })
       const before = await track()
       const remove = 'delete from contacts where id = $1'
       const answer = await whileHeld(service, remove, [before.body.data.contact], track)
@@ -27,7 +25,7 @@ scenario(
 
     test('of a contact that is named by its id does not make it anew', async (service) => {
       const { id, email } = await newContact(service, { subscribed: false })
-      const track = () => callEvents(service, 'POST', '/track', { contactId: id, event: 'signed_up' })
+      const track = () => service.as().post('/events/track', { contactId: id, event: 'signed_up' })
       const remove = 'delete from contacts where id = $1'
       assertRefused(await whileHeld(service, remove, [id], track), 404, 'CONTACT_NOT_FOUND')
       assert.equal(await service.sql('select from contacts where email = $1', [email]), [])
@@ -36,7 +34,7 @@ scenario(
     test('by its id finds it under the address that it is being given', async (service) => {
       const { id } = await newContact(service, { subscribed: false })
       const track = () =>
-        callEvents(service, 'POST', '/track', { contactId: id, event: 'signed_up', data: { plan: 'pro' } })
+        service.as().post('/events/track', { contactId: id, event: 'signed_up', data: { plan: 'pro' } })
       const rename = `update contacts set email = 'renamed@example.org' where id = $1`
       const answer = await whileHeld(service, rename, [id], track)
       assert.equal([answer.status, answer.body.data?.contact], [200, id], answer.text)

@@ -4,14 +4,14 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Project, type Service, startService } from '../../support/service.ts'
 import { contactOf, newContact } from '../contacts/contact-support.ts'
-import { callEvents, got } from './event-support.ts'
+import { got } from './event-support.ts'
 
 const MUTATION = `mutation ($input: TrackContactEventInput!) {
   trackContactEvent(input: $input) { contact event timestamp }
 }`
 
 const track = (service: Service, body: unknown, project: Project = service.project): Promise<Answer> =>
-  callEvents(service, 'POST', '/track', body, project)
+  service.as(project).post('/events/track', body)
 
 async function tracked(service: Service, body: object): Promise<Body> {
   const answer = await track(service, body)
@@ -25,7 +25,7 @@ async function tracked(service: Service, body: object): Promise<Body> {
 /** Refused by both doors alike; the fields and codes of what is wrong. */
 async function errorsOf(service: Service, body: object): Promise<string[]> {
   const { errors } = assertRefused(await track(service, body), 422, 'VALIDATION_ERROR')
-  const answer = await service.graphql(MUTATION, { input: body }, { key: service.project.secret })
+  const answer = await service.as().graphql(MUTATION, { input: body })
   const both = assertGraphQLRefused(answer, 422, 'VALIDATION_ERROR').errors
   const brief = (all: Body[]) => all.map(({ field, code }) => `${field} ${code}`)
   assert.equal(
@@ -83,11 +83,9 @@ scenario(
 
     test('answers over GraphQL alike', async (service) => {
       const { id } = await newContact(service)
-      const { body, text } = await service.graphql(
-        MUTATION,
-        { input: { contactId: id, name: 'e', data: { a: 1 } } },
-        { key: service.project.secret },
-      )
+      const { body, text } = await service
+        .as()
+        .graphql(MUTATION, { input: { contactId: id, name: 'e', data: { a: 1 } } })
       assert.not.ok(body.errors, text)
       const { contact, event, timestamp } = body.data.trackContactEvent
       const [shown] = await eventsOf(service, id)
@@ -116,7 +114,7 @@ scenario(
       for (const contactId of [randomUUID(), foreign.id, 'ada', '']) {
         const body = { contactId, name: 'e' }
         assertRefused(await track(service, body), 404, 'CONTACT_NOT_FOUND')
-        const answer = await service.graphql(MUTATION, { input: body }, { key: service.project.secret })
+        const answer = await service.as().graphql(MUTATION, { input: body })
         assertGraphQLRefused(answer, 404, 'CONTACT_NOT_FOUND')
       }
       assert.is(await count(), before)
@@ -124,7 +122,7 @@ scenario(
 
     test('needs the secret key, and a project that is not disabled', async (service) => {
       const body = { email: 'ada@example.org', event: 'e' }
-      const answer = await service.call('POST', '/events/track', { key: service.project.public, body })
+      const answer = await service.as(service.project.public).post('/events/track', body)
       assertRefused(answer, 401, 'INVALID_API_KEY')
       const disabled = await service.newProject()
       await service.sql('update projects set disabled = true where id = $1', [disabled.id])

@@ -9,6 +9,7 @@ import { newId } from '../../../src/lib/ids.ts'
 import type { JsonObject } from '../../../src/lib/json.ts'
 import { applyData, dataInput } from '../../support/data-model.ts'
 import { scenario } from '../../support/scenario.ts'
+import { runs } from '../../support/seeded.ts'
 import { type Service, startService } from '../../support/service.ts'
 
 /** One call, as callers write it. */
@@ -143,7 +144,9 @@ scenario('The one statement that tracks', startService, (test) => {
       }
       assert.equal(await stateOf(service, hot.id, emails), await stateOf(service, naive.id, emails))
     }
-    await fc.assert(fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 8 }), run), { numRuns: 250 })
-    assert.ok(sequence >= 250)
+    await fc.assert(fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 8 }), run), {
+      numRuns: runs(250),
+    })
+    assert.ok(sequence >= runs(250))
   })
 })

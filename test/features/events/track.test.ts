@@ -6,10 +6,10 @@ import { type Answer, type Body, type Service, startService } from '../../suppor
 
 /** A project of its own, and ways to track in it and to look at what came of it. */
 async function tracking(service: Service) {
-  const { call, sql } = service
+  const { as, sql } = service
   const project = await service.newProject()
   const track = (body: object, headers = {}): Promise<Answer> =>
-    call('POST', '/v1/track', { key: project.public, body, headers })
+    as(project.public).post('/v1/track', body, { headers })
   return {
     project,
     track,

@@ -8,7 +8,6 @@ import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
 import {
-  callSegment,
   computeDue,
   computed,
   contact,
@@ -105,7 +104,7 @@ scenario('POST /segments/:id/compute', start, (test) => {
       await newList(service),
       await newList(service, { trackMembership: true }),
     ]) {
-      assertRefused(await callSegment(service, 'POST', `/${id}/compute`), 400, 'BAD_REQUEST')
+      assertRefused(await service.as().post(`/segments/${id}/compute`), 400, 'BAD_REQUEST')
     }
   })
 
@@ -135,7 +134,7 @@ scenario('POST /segments/:id/compute', start, (test) => {
     const own = await elsewhere(service)
     await manyContacts(own, MANY)
     const { id } = await newSegment(own, { trackMembership: true })
-    const { status, body } = await callSegment(own, 'POST', `/${id}/compute`)
+    const { status, body } = await own.as().post(`/segments/${id}/compute`)
     assert.is(status, 202)
     assert.equal(body, { added: null, removed: null, total: null, status: 'running' })
     await slices(own, 2)
@@ -171,7 +170,7 @@ scenario('POST /segments/:id/compute', start, (test) => {
     const { id } = await newSegment(own, { trackMembership: true })
     own.clock.advance(SECOND)
     await slices(own, 2)
-    const changed = await callSegment(own, 'PATCH', `/${id}`, {
+    const changed = await own.as().patch(`/segments/${id}`, {
       condition: treeOf({ ...isPro, value: 'free' }),
     })
     assert.is(changed.body.memberCount, 10_000)
@@ -187,7 +186,7 @@ scenario('POST /segments/:id/compute', start, (test) => {
     const { id } = await newSegment(own, { trackMembership: true })
     own.clock.advance(SECOND)
     await slices(own, 2)
-    const changed = await callSegment(own, 'PATCH', `/${id}`, { trackMembership: false })
+    const changed = await own.as().patch(`/segments/${id}`, { trackMembership: false })
     assert.is(changed.body.memberCount, MANY)
     own.clock.advance(SECOND)
     await slices(own, 1)
@@ -203,7 +202,7 @@ scenario('POST /segments/:id/compute', start, (test) => {
     await manyContacts(own, MANY)
     const { id } = await newSegment(own, { trackMembership: true })
     const held = await hold(own.databaseUrl, 'delete from segments where id = $1', [id])
-    const computing = callSegment(own, 'POST', `/${id}/compute`)
+    const computing = own.as().post(`/segments/${id}/compute`)
     await held.waiters(1)
     await held.release('commit')
     assertRefused(await computing, 404, 'SEGMENT_NOT_FOUND')
@@ -230,7 +229,7 @@ scenario('POST /segments/:id/compute', start, (test) => {
 
 scenario('Tracking', start, (test) => {
   const track = (service: Service, id: string, trackMembership: boolean) =>
-    callSegment(service, 'PATCH', `/${id}`, { trackMembership })
+    service.as().patch(`/segments/${id}`, { trackMembership })
 
   test('records exits when it ends, and entries of those who are there when it begins again', async (service) => {
     const own = await elsewhere(service)
@@ -276,10 +275,10 @@ scenario('Tracking', start, (test) => {
     await contact(own, 'ada', { plan: 'pro' })
     const { id } = await newTracked(own)
     await track(own, id, true)
-    await callSegment(own, 'PATCH', `/${id}`, { name: 'Other' })
+    await own.as().patch(`/segments/${id}`, { name: 'Other' })
     assert.equal(await members(own, id), ['ada'])
     const list = await newList(own, { trackMembership: true })
-    await callSegment(own, 'POST', `/${list.id}/members`, { emails: ['ada@example.org'] })
+    await own.as().post(`/segments/${list.id}/members`, { emails: ['ada@example.org'] })
     await track(own, list.id, false)
     assert.equal(await members(own, list.id), ['ada'], 'a list is kept by hand')
   })
@@ -287,7 +286,7 @@ scenario('Tracking', start, (test) => {
 
 scenario('POST /segments/:id/refresh', start, (test) => {
   const refresh = async (service: Service, id: string) =>
-    (await callSegment(service, 'POST', `/${id}/refresh`)).body
+    (await service.as().post(`/segments/${id}/refresh`)).body
 
   test('counts, and does nothing else', async (service) => {
     const own = await elsewhere(service)
@@ -306,7 +305,7 @@ scenario('POST /segments/:id/refresh', start, (test) => {
     }
     assert.equal(await members(own, tracked.id), [])
     const query = 'mutation ($id: ID!) { refreshSegment(id: $id) { memberCount status } }'
-    const answer = await own.graphql(query, { id: plain.id }, { key: own.project.secret })
+    const answer = await own.as().graphql(query, { id: plain.id })
     assert.equal(answer.body.data.refreshSegment, { memberCount: 1, status: 'completed' })
   })
 
@@ -325,7 +324,7 @@ scenario('POST /segments/:id/refresh', start, (test) => {
     const own = await elsewhere(service)
     const { id } = await newList(own)
     const held = await hold(own.databaseUrl, 'select from segments where id = $1 for update', [id])
-    const adding = callSegment(own, 'POST', `/${id}/members`, {
+    const adding = own.as().post(`/segments/${id}/members`, {
       emails: ['ada@example.org'],
       createMissing: true,
     })

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { subscriptionLinks } from '../../../src/features/subscriptions/subscription-links.ts'
+import { sendBody } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Service, startService, until } from '../../support/service.ts'
 import { filesOf, textOf } from '../../support/sources.ts'
 import { bulkChanged, imported } from '../contact-jobs/job-support.ts'
 import {
-  callSegment,
   contact,
   countsOf,
   elsewhere,
@@ -31,8 +31,8 @@ async function done(answer: Promise<Answer>): Promise<void> {
   assert.ok(status < 300, text)
 }
 
-const track = ({ call, project }: Service, email: string, event: string, more: object = {}) =>
-  done(call('POST', '/v1/track', { key: project.public, body: { email, event, ...more } }))
+const track = ({ as, project }: Service, email: string, event: string, more: object = {}) =>
+  done(as(project.public).post('/v1/track', { email, event, ...more }))
 
 const isSubscribed = (value: boolean) => treeOf({ field: 'subscribed', operator: 'equals', value })
 
@@ -48,13 +48,11 @@ const CHANGES: Record<string, Change> = {
   ],
   'PATCH /contacts/:id, data': [
     treeOf(isPro),
-    ({ call, project }, id) =>
-      done(call('PATCH', `/contacts/${id}`, { key: project.secret, body: { data: { plan: 'pro' } } })),
+    ({ as, project }, id) => done(as(project).patch(`/contacts/${id}`, { data: { plan: 'pro' } })),
   ],
   'PATCH /contacts/:id, subscribed': [
     isSubscribed(false),
-    ({ call, project }, id) =>
-      done(call('PATCH', `/contacts/${id}`, { key: project.secret, body: { subscribed: false } })),
+    ({ as, project }, id) => done(as(project).patch(`/contacts/${id}`, { subscribed: false })),
   ],
   'POST /v1/track, the event': [
     treeOf(triggered('bought')),
@@ -66,16 +64,7 @@ const CHANGES: Record<string, Change> = {
   ],
   'POST /v1/send': [
     treeOf(isPro),
-    ({ call, project }) =>
-      done(
-        call('POST', '/v1/send', {
-          key: project.secret,
-          body: {
-            ...{ to: 'ada@example.org', from: `a@${project.domain}`, subject: 'Hello', body: 'Hello' },
-            data: { plan: 'pro' },
-          },
-        }),
-      ),
+    ({ as, project }) => done(as(project).post('/v1/send', sendBody(project, { data: { plan: 'pro' } }))),
   ],
   'an import': [
     treeOf(isPro),
@@ -135,10 +124,10 @@ scenario('A tracked segment follows', start, (test) => {
     const inner = await newSegment(own, { condition: treeOf(memberOf(list.id)) })
     const { id } = await newTracked(own, { condition: treeOf(memberOf(inner.id)) })
     const body = { emails: ['ada@example.org'] }
-    await done(callSegment(own, 'POST', `/${list.id}/members`, body))
+    await done(own.as().post(`/segments/${list.id}/members`, body))
     await follow(own)
     assert.equal(await members(own, id), ['ada'])
-    await done(callSegment(own, 'DELETE', `/${list.id}/members`, body))
+    await done(own.as().delete(`/segments/${list.id}/members`, body))
     await follow(own)
     assert.equal(await moves(own, id), ['ada entry', 'ada exit'])
   })
@@ -152,7 +141,7 @@ scenario('A tracked segment follows', start, (test) => {
     await contact(own, 'ada', { plan: 'pro' })
     await follow(own)
     for (const segment of [before, after]) assert.equal(await moves(own, segment.id), ['ada entry'])
-    await callSegment(own, 'PATCH', `/${id}`, { name: 'Other' })
+    await own.as().patch(`/segments/${id}`, { name: 'Other' })
     await contact(own, 'ada', { plan: 'free' })
     await follow(own)
     assert.equal(await members(own, before.id), ['ada'])
@@ -176,10 +165,10 @@ scenario('A tracked segment follows', start, (test) => {
     const list = await newList(own, { name: 'VIP', trackMembership: true })
     const { id } = await newTracked(own, { condition: treeOf(triggered('segment.vip.exit')) })
     const body = { emails: ['ada@example.org'], createMissing: true }
-    await done(callSegment(own, 'POST', `/${list.id}/members`, body))
+    await done(own.as().post(`/segments/${list.id}/members`, body))
     await follow(own)
     assert.equal(await members(own, id), [])
-    await done(callSegment(own, 'DELETE', `/${list.id}/members`, { emails: body.emails }))
+    await done(own.as().delete(`/segments/${list.id}/members`, { emails: body.emails }))
     await follow(own)
     assert.equal(await members(own, id), ['ada'])
   })
@@ -189,7 +178,7 @@ scenario('A tracked segment follows', start, (test) => {
     const list = await newList(own)
     const { id } = await newTracked(own, { condition: isSubscribed(true) })
     const body = { emails: ['ada@example.org'], createMissing: true }
-    await done(callSegment(own, 'POST', `/${list.id}/members`, body))
+    await done(own.as().post(`/segments/${list.id}/members`, body))
     await follow(own)
     assert.equal(await moves(own, id), ['ada entry'])
   })
@@ -227,12 +216,7 @@ scenario('The feed of changes', start, (test) => {
     await follow(own)
     await track(own, 'ada@example.org', 'seen')
     await contact(own, 'ada', { city: 'Rome' })
-    await done(
-      own.call('POST', '/contacts', {
-        key: own.project.secret,
-        body: { email: 'ada@example.org', subscribed: false },
-      }),
-    )
+    await done(own.as().post('/contacts', { email: 'ada@example.org', subscribed: false }))
     assert.is(await waiting(own), 0)
     await contact(own, 'ada', { plan: 'free' })
     await contact(own, 'grace')
@@ -269,7 +253,7 @@ scenario('The feed of changes', start, (test) => {
     await newTracked(own)
     const from = 'hello@not-verified.example'
     const body = { to: 'ada@example.org', from, subject: 'x', body: 'x', data: { plan: 'pro' } }
-    assert.is((await own.call('POST', '/v1/send', { key: own.project.secret, body })).status, 403)
+    assert.is((await own.as().post('/v1/send', body)).status, 403)
     assert.is(await waiting(own), 0)
   })
 })
@@ -283,9 +267,9 @@ scenario(
       for (const name of ['ada', 'grace']) await contact(own, name, { plan: 'pro' })
       const { id } = await newSegment(own, { trackMembership: true })
       await until('both are members', async () => (await segmentOf(own, id)).memberCount === 2)
-      await done(callSegment(own, 'PATCH', `/${id}`, { condition: isSubscribed(false) }))
+      await done(own.as().patch(`/segments/${id}`, { condition: isSubscribed(false) }))
       await until('nobody is', async () => (await segmentOf(own, id)).memberCount === 0)
-      const counts = await countsOf(own, id, await callSegment(own, 'POST', `/${id}/compute`))
+      const counts = await countsOf(own, id, await own.as().post(`/segments/${id}/compute`))
       assert.equal(counts, { added: 0, removed: 0, total: 0 })
     })
 
@@ -293,13 +277,11 @@ scenario(
       const pro = await newTracked(service)
       const sent = { field: 'email.sent', operator: 'triggered' }
       const { id } = await newTracked(service, { condition: treeOf(sent) })
-      const { secret: key, domain } = service.project
       for (const name of ['ada', 'grace']) await contact(service, name, { plan: 'pro' })
       await until('both have entered', async () => (await moves(service, pro.id)).length === 2)
       assert.is(await waiting(service), 0)
       // Nothing about the contact changes but that mail is delivered.
-      const body = { to: 'ada@example.org', from: `a@${domain}`, subject: 'Hello', body: 'Hello' }
-      await done(service.call('POST', '/v1/send', { key, body }))
+      await done(service.as().post('/v1/send', sendBody(service.project)))
       await until('ada has entered', async () => (await moves(service, id)).length === 1)
       assert.equal(await members(service, pro.id), ['ada', 'grace'])
       assert.equal(await members(service, id), ['ada'])

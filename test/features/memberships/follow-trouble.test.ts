@@ -7,7 +7,6 @@ import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
 import {
-  callSegment,
   computeDue,
   computed,
   contact,
@@ -117,7 +116,7 @@ scenario('Several followers', start, (test) => {
     const following = slice(own)
     await held.waiters(1)
     const free = treeOf({ field: 'data.plan', operator: 'equals', value: 'free' })
-    const answer = await callSegment(own, 'PATCH', `/${id}`, { condition: free })
+    const answer = await own.as().patch(`/segments/${id}`, { condition: free })
     assert.is(answer.status, 200)
     await held.release()
     await following
@@ -204,14 +203,14 @@ scenario('Changes of what is gone', start, (test) => {
     const { id } = await newTracked(own)
     const { id: contactId } = await contact(own, 'ada', { plan: 'pro' })
     await contact(own, 'grace', { plan: 'pro' })
-    await own.call('DELETE', `/contacts/${contactId}`, { key: own.project.secret })
+    await own.as().delete(`/contacts/${contactId}`)
     await newTracked(gone)
     await contact(gone, 'ada', { plan: 'pro' })
     await service.sql('delete from projects where id = $1', [gone.project.id])
     await follow(service)
     assert.equal(await moves(own, id), ['grace entry'])
     await contact(own, 'grace', { plan: 'free' })
-    assert.is((await callSegment(own, 'DELETE', `/${id}`)).status, 204)
+    assert.is((await own.as().delete(`/segments/${id}`)).status, 204)
     await follow(service)
     for (const { project } of [own, gone]) assert.is(await waiting(service, project.id), 0)
   })

@@ -6,7 +6,6 @@ import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { filesOf, textOf } from '../../support/sources.ts'
 import {
-  callSegment,
   computeDue,
   computed,
   contact,
@@ -135,10 +134,7 @@ scenario('The feed', start, (test) => {
     const bought = triggered('bought')
     const { id } = await newTracked(own, { condition: treeOf(bought, triggered('read')) })
     const { id: never } = await newTracked(own, { condition: treeOf(bought, triggered('sold')) })
-    await own.call('POST', '/v1/track', {
-      key: own.project.public,
-      body: { email: 'ada@example.org', event: 'bought' },
-    })
+    await own.as(own.project.public).post('/v1/track', { email: 'ada@example.org', event: 'bought' })
     await follow(own)
     assert.equal(await members(own, id), ['ada'])
     assert.equal(await members(own, never), [])
@@ -150,7 +146,7 @@ scenario('The feed', start, (test) => {
     const { id } = await newSegment(own, { condition: RECENT })
     own.clock.advance(30 * MINUTE)
     await computeDue(own)
-    await callSegment(own, 'PATCH', `/${id}`, { trackMembership: true })
+    await own.as().patch(`/segments/${id}`, { trackMembership: true })
     own.clock.advance(MINUTE)
     await computeDue(own)
     assert.is(await waiting(own), 0)
@@ -162,7 +158,7 @@ scenario('The feed', start, (test) => {
     await newTracked(own, { condition: treeOf(memberOf(list.id)) })
     await contact(own, 'ada')
     await follow(own)
-    await callSegment(own, 'POST', `/${list.id}/members`, { emails: ['ada@example.org'] })
+    await own.as().post(`/segments/${list.id}/members`, { emails: ['ada@example.org'] })
     const [change] = await own.sql<{ id: string }>('select id from changes where project_id = $1', [
       own.project.id,
     ])
@@ -173,7 +169,7 @@ scenario('The feed', start, (test) => {
 
 scenario('Entries say that they are initial', start, (test) => {
   const track = (own: Service, email: string) =>
-    own.call('POST', '/v1/track', { key: own.project.public, body: { email, event: 'bought' } })
+    own.as(own.project.public).post('/v1/track', { email, event: 'bought' })
 
   for (const [what, isFollowed] of [
     ['before the pass', true],
@@ -242,11 +238,8 @@ scenario('Contacts that are being erased', start, (test) => {
        select $1, gen_random_uuid(), $2, 'bought', now() from generate_series(1, 1500)`,
       [own.project.id, contactId],
     )
-    await own.call('POST', '/v1/track', {
-      key: own.project.public,
-      body: { email: 'ada@example.org', event: 'bought' },
-    })
-    await own.call('DELETE', `/contacts/${contactId}`, { key: own.project.secret })
+    await own.as(own.project.public).post('/v1/track', { email: 'ada@example.org', event: 'bought' })
+    await own.as().delete(`/contacts/${contactId}`)
     await follow(own)
     assert.equal(await members(own, id), [])
     assert.equal(await moves(own, id), [])

@@ -3,7 +3,6 @@ import { scenario } from '../../support/scenario.ts'
 import { type Random, seeded } from '../../support/seeded.ts'
 import { type Answer, type Service, startService } from '../../support/service.ts'
 import {
-  callSegment,
   computed,
   elsewhere,
   follow,
@@ -47,13 +46,13 @@ async function act({ own, list, pro, tracked }: World, random: Random): Promise<
   const actions: (() => Promise<unknown>)[] = [
     () => request('POST', '/contacts', { email, data: { plan } }),
     () => request('POST', '/contacts', { email, data: { plan } }),
-    () => own.call('POST', '/v1/track', { key: own.project.public, body: { email, event: 'bought' } }),
-    () => callSegment(own, 'POST', `/${list}/members`, { emails: [email], createMissing: true }),
-    () => callSegment(own, 'DELETE', `/${list}/members`, { emails: [email] }),
+    () => own.as(own.project.public).post('/v1/track', { email, event: 'bought' }),
+    () => own.as().post(`/segments/${list}/members`, { emails: [email], createMissing: true }),
+    () => own.as().delete(`/segments/${list}/members`, { emails: [email] }),
     () => computed(own, tracked[random.between(1, tracked.length - 1)] ?? pro),
     () => follow(own),
     () => follow(own),
-    () => callSegment(own, 'POST', `/${pro}/refresh`),
+    () => own.as().post(`/segments/${pro}/refresh`),
     async () => {
       const { body } = await request('GET', `/contacts?search=${email}`)
       const [found] = body.data
@@ -85,7 +84,7 @@ async function assertMoves({ own, tracked }: World): Promise<void> {
 
 async function assertFollowed({ own, tracked }: World): Promise<void> {
   for (const id of tracked) {
-    const { body } = await callSegment(own, 'GET', `/${id}/contacts?pageSize=100`)
+    const { body } = await own.as().get(`/segments/${id}/contacts?pageSize=100`)
     const stored = await own.sql<{ id: string }>(
       'select contact_id as id from segment_members where segment_id = $1 order by 1 desc',
       [id],

@@ -6,7 +6,6 @@ import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Service, startService, until } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
 import {
-  callSegment,
   computeDue,
   computed,
   contact,
@@ -33,7 +32,7 @@ const INSERT = `insert into contacts (project_id, id, email, subscribed, data, c
 /** A writer that began before a segment listened, and ends later: it has said nothing to anybody. */
 const writer = (service: Service) => hold(service.databaseUrl, INSERT, [service.project.id])
 
-const ask = (service: Service, id: string): Promise<Answer> => callSegment(service, 'POST', `/${id}/compute`)
+const ask = (service: Service, id: string): Promise<Answer> => service.as().post(`/segments/${id}/compute`)
 
 const isAsked =
   ({ sql }: Service, id: string) =>
@@ -65,7 +64,7 @@ scenario('Who waits for a pass', start, (test) => {
     await until('it is asked', isAsked(own, id))
     await writersDone(own)
     await parts(own, 1)
-    await callSegment(own, 'PATCH', `/${id}`, { condition: FREE })
+    await own.as().patch(`/segments/${id}`, { condition: FREE })
     own.clock.advance(SECOND)
     const counts = await countsOf(own, id, await answered(own, asked))
     assert.equal(counts, { added: 0, removed: 5_000, total: 0 })
@@ -90,7 +89,7 @@ scenario('Who waits for a pass', start, (test) => {
     const { id } = await newTracked(own)
     const asked = ask(own, id)
     await until('it is asked', isAsked(own, id))
-    await callSegment(own, 'PATCH', `/${id}`, { condition: FREE })
+    await own.as().patch(`/segments/${id}`, { condition: FREE })
     const counts = await countsOf(own, id, await answered(own, asked))
     assert.equal(counts, { added: 1, removed: 0, total: 1 })
     await follow(own)
@@ -120,9 +119,9 @@ scenario('A pass and who writes meanwhile', start, (test) => {
     ]) {
       const own = await elsewhere(service)
       const { id } = await newTracked(own, { condition: FREE })
-      await callSegment(own, 'PATCH', `/${id}`, changes[0])
+      await own.as().patch(`/segments/${id}`, changes[0])
       const held = await writer(own)
-      await callSegment(own, 'PATCH', `/${id}`, { ...changes[1], condition: treeOf(isPro) })
+      await own.as().patch(`/segments/${id}`, { ...changes[1], condition: treeOf(isPro) })
       own.clock.advance(SECOND)
       await parts(own, 3)
       await held.release('commit')

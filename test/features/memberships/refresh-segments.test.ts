@@ -3,7 +3,6 @@ import { HOUR, MINUTE, SECOND } from '../../support/clock.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import {
-  callSegment,
   computeDue,
   contact,
   elsewhere,
@@ -53,7 +52,7 @@ scenario('Windows that pass', start, (test) => {
         event: 'bought',
         data: { boughtAt: service.clock.now().toISOString() },
       }
-      await own.call('POST', '/v1/track', { key: own.project.public, body })
+      await own.as(own.project.public).post('/v1/track', body)
       await follow(own)
       assert.equal(await moves(own, id), ['ada entry'])
       await pass(own, 9 * MINUTE)
@@ -95,7 +94,7 @@ scenario('A tracked segment', start, (test) => {
     const outer = await newTracked(own, { condition: treeOf(memberOf(middle.id)) })
     assert.equal(await members(own, outer.id), ['ada'])
     const condition = treeOf({ ...isPro, value: 'free' })
-    await callSegment(own, 'PATCH', `/${inner.id}`, { condition })
+    await own.as().patch(`/segments/${inner.id}`, { condition })
     await pass(own, 31 * SECOND)
     for (const { id } of [inner, outer]) assert.equal(await members(own, id), ['grace'])
     assert.equal((await moves(own, outer.id)).toSorted(), ['ada entry', 'ada exit', 'grace entry'])
@@ -106,7 +105,7 @@ scenario('A tracked segment', start, (test) => {
     await contact(own, 'ada', { plan: 'pro' })
     const { id } = await newTracked(own)
     for (const trackMembership of [false, true]) {
-      await callSegment(own, 'PATCH', `/${id}`, { trackMembership })
+      await own.as().patch(`/segments/${id}`, { trackMembership })
     }
     await pass(own, 31 * SECOND)
     assert.equal(await members(own, id), ['ada'])
@@ -140,7 +139,7 @@ scenario('The number of members', start, (test) => {
   test('is counted every 5 minutes', async (service) => {
     const own = await elsewhere(service)
     const [plain, list] = [await newSegment(own), await newList(own)]
-    await callSegment(own, 'POST', `/${list.id}/refresh`)
+    await own.as().post(`/segments/${list.id}/refresh`)
     await contact(own, 'ada', { plan: 'pro' })
     await own.sql(
       'insert into segment_members select project_id, $2, id, now() from contacts where project_id = $1',

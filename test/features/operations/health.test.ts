@@ -72,12 +72,12 @@ scenario(
       }
     })
 
-    test('count requests by the pattern of their route, never by ids', async ({ call, project }) => {
+    test('count requests by the pattern of their route, never by ids', async ({ as, call, project }) => {
       for (const suffix of ['1', '2']) {
-        await call('GET', `/templates/${ID}${suffix}`, { key: project.secret })
+        await as(project).get(`/templates/${ID}${suffix}`)
         await call('GET', `/nothing-${suffix}-${ID}`)
       }
-      await call('POST', '/v1/track', { key: project.public, body: { email: 'a@example.org', event: ID } })
+      await as(project.public).post('/v1/track', { email: 'a@example.org', event: ID })
       await call('GET', `/unsubscribe/${ID}`)
       const { text } = await call('GET', '/metrics')
       const countOf = (labels: string) =>

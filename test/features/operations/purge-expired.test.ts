@@ -4,6 +4,7 @@ import { countEventsJob } from '../../../src/features/event-statistics/count-eve
 import { purgeExpiredJob } from '../../../src/features/operations/purge-expired.job.ts'
 import { earliestId } from '../../../src/lib/ids.ts'
 import { HOUR, MINUTE } from '../../support/clock.ts'
+import { sendBody } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService, until } from '../../support/service.ts'
 import { workThrough } from '../../support/work.ts'
@@ -14,17 +15,13 @@ const purge = (service: Service) => purgeExpiredJob.run(service.ctx(), {})
 
 /** Accepts a message with a file, and waits until it has been handed over. */
 async function sendWithFile(service: Service): Promise<string> {
-  const { call, project, sql } = service
-  const answer = await call('POST', '/v1/send', {
-    key: project.secret,
-    body: {
-      to: 'ada@example.org',
-      from: `a@${project.domain}`,
-      subject: 'Hello',
-      body: '<p>Hello</p>',
+  const { as, project, sql } = service
+  const answer = await as(project).post(
+    '/v1/send',
+    sendBody(project, {
       attachments: [{ filename: 'a.txt', content: 'YQ==', contentType: 'text/plain' }],
-    },
-  })
+    }),
+  )
   const id = answer.body.data.emails[0].email
   await until('the mail to be sent', async () => {
     const [email] = await sql('select status from emails where id = $1', [id])
@@ -44,7 +41,7 @@ async function kept({ sql }: Service): Promise<{ bodies: number; files: number }
 
 scenario('The hourly purge', startService, (test) => {
   test('removes idempotency keys after 24 hours, of all projects, however many', async (service) => {
-    const { sql, clock, project, newProject, call } = service
+    const { sql, clock, project, newProject, as } = service
     const other = await newProject()
     const insert = (projectId: string, prefix: string, count: number, age: number) =>
       sql(
@@ -61,16 +58,16 @@ scenario('The hourly purge', startService, (test) => {
       left.map(({ key }) => key),
       ['new-1', 'new-2', 'new-3', 'new-4', 'new-5'],
     )
-    const repeat = await call('POST', '/v1/track', {
-      key: project.public,
-      headers: { 'idempotency-key': 'new-1' },
-      body: { email: 'a@example.org', event: 'e' },
-    })
+    const repeat = await as(project.public).post(
+      '/v1/track',
+      { email: 'a@example.org', event: 'e' },
+      { headers: { 'idempotency-key': 'new-1' } },
+    )
     assert.is(repeat.status, 409)
   })
 
   test('removes bodies and files of finished mail after 90 days, and keeps the mail', async (service) => {
-    const { sql, clock, graphql, project } = service
+    const { sql, clock, as, project } = service
     const id = await sendWithFile(service)
     clock.advance(90 * DAY - MINUTE)
     await purge(service)
@@ -80,8 +77,7 @@ scenario('The hourly purge', startService, (test) => {
     await purge(service)
     assert.equal(await kept(service), { bodies: 1, files: 1 })
     const read = async (email: string) =>
-      (await graphql(`{ email(id: "${email}") { status body } }`, {}, { key: project.secret })).body.data
-        .email
+      (await as(project).graphql(`{ email(id: "${email}") { status body } }`)).body.data.email
     assert.equal(await read(id), { status: 'SENT', body: null })
     assert.equal(await read(recent), { status: 'SENT', body: '<p>Hello</p>' })
     await sql('delete from email_contents')
@@ -101,12 +97,9 @@ scenario('The hourly purge', startService, (test) => {
   })
 
   test('removes reports of imports and bulk changes that ended 30 days ago', async (service) => {
-    const { sql, clock, call, project } = service
+    const { sql, clock, as, project } = service
     const ask = async () => {
-      const answer = await call('POST', '/contacts/bulk-delete', {
-        key: project.secret,
-        body: { contactIds: [randomUUID()] },
-      })
+      const answer = await as(project).post('/contacts/bulk-delete', { contactIds: [randomUUID()] })
       return answer.body.jobId
     }
     const [ended, waiting] = [await ask(), await ask()]
@@ -148,17 +141,17 @@ scenario('The hourly purge', startService, (test) => {
   })
 
   test('removes counts of events by day after 400 days; statistics of those days stay', async (service) => {
-    const { sql, clock, call } = service
+    const { sql, clock, as } = service
     const project = await service.newProject()
     const ask = { email: 'ada@example.org', event: 'bought' }
-    await call('POST', '/v1/track', { key: project.public, body: ask })
+    await as(project.public).post('/v1/track', ask)
     const day = clock.now().toISOString().slice(0, 10)
     await workThrough(service, countEventsJob)
     clock.advance(402 * DAY)
     await workThrough(service, countEventsJob)
     const counts = () => sql('select name from event_counts where project_id = $1', [project.id])
     const statistics = async () =>
-      (await call('GET', `/events/stats?startDate=${day}&endDate=${day}`, { key: project.secret })).body
+      (await as(project).get(`/events/stats?startDate=${day}&endDate=${day}`)).body
     const expected = [{ name: 'bought', count: 1, uniqueContacts: 1 }]
     assert.is((await counts()).length, 1)
     assert.equal(await statistics(), expected)
@@ -208,12 +201,12 @@ const shortKept = () => startService({ EMAIL_BODY_RETENTION_DAYS: '2', IDEMPOTEN
 
 scenario('The purge with other settings', shortKept, (test) => {
   test('keeps as long as they say', async (service) => {
-    const { clock, sql, call, project } = service
-    await call('POST', '/v1/track', {
-      key: project.public,
-      headers: { 'idempotency-key': 'k' },
-      body: { email: 'a@example.org', event: 'e' },
-    })
+    const { clock, sql, as, project } = service
+    await as(project.public).post(
+      '/v1/track',
+      { email: 'a@example.org', event: 'e' },
+      { headers: { 'idempotency-key': 'k' } },
+    )
     await sendWithFile(service)
     clock.advance(2 * DAY - MINUTE)
     await purge(service)

@@ -21,10 +21,10 @@ const namesIn = async ({ sql }: Service, table: string, { id }: Project): Promis
   )
 
 const track = (service: Service, project: Project, event: string, email = 'ada@example.org') =>
-  service.call('POST', '/v1/track', { key: project.public, body: { email, event } })
+  service.as(project.public).post('/v1/track', { email, event })
 
 const deleteContact = (service: Service, project: Project, id: string) =>
-  service.call('DELETE', `/contacts/${id}`, { key: project.secret })
+  service.as(project).delete(`/contacts/${id}`)
 
 scenario('Names that nothing has any more', start, (test) => {
   test('of events are forgotten two days after the last one was tracked', async (service) => {

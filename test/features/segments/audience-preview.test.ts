@@ -4,7 +4,6 @@ import { assertGraphQLRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import {
-  callSegment,
   contact,
   elsewhere,
   isPro,
@@ -40,8 +39,7 @@ async function start(): Promise<Service> {
 const PREVIEW = `query ($input: PreviewAudienceInput!) { previewAudience(input: $input) {
   description matching unsubscribed suppressed receiving sample { email } } }`
 
-const preview = (service: Service, input: object): Promise<Answer> =>
-  service.graphql(PREVIEW, { input }, { key: service.project.secret })
+const preview = (service: Service, input: object): Promise<Answer> => service.as().graphql(PREVIEW, { input })
 
 async function previewed(service: Service, input: object): Promise<Body> {
   const { body, text } = await preview(service, input)
@@ -75,7 +73,7 @@ scenario('previewAudience', start, (test) => {
   test('of a segment, whatever its kind', async (service) => {
     const list = await newList(service, { name: 'By hand' })
     const emails = ['ada@example.org', 'barbara@example.org']
-    await callSegment(service, 'POST', `/${list.id}/members`, { emails })
+    await service.as().post(`/segments/${list.id}/members`, { emails })
     assert.equal(await previewed(service, { segmentId: list.id }), {
       ...{ matching: 2, unsubscribed: 1, suppressed: 0, receiving: 1 },
       description: 'in the segment "By hand"',
@@ -142,7 +140,7 @@ scenario('previewAudience', start, (test) => {
 
   test('needs a secret key', async (service) => {
     const variables = { input: { all: true } }
-    const answer = await service.graphql(PREVIEW, variables, { key: service.project.public })
+    const answer = await service.as(service.project.public).graphql(PREVIEW, variables)
     assertGraphQLRefused(answer, 401, 'INVALID_API_KEY')
   })
 })
@@ -151,7 +149,7 @@ const EXPLAIN = `query ($contactId: ID!, $segmentId: ID!) {
   explainMembership(contactId: $contactId, segmentId: $segmentId) { isMember explanation } }`
 
 const explain = (service: Service, contactId: string, segmentId: string): Promise<Answer> =>
-  service.graphql(EXPLAIN, { contactId, segmentId }, { key: service.project.secret })
+  service.as().graphql(EXPLAIN, { contactId, segmentId })
 
 async function explained(service: Service, contactId: string, segmentId: string): Promise<Body> {
   const { body, text } = await explain(service, contactId, segmentId)
@@ -200,10 +198,7 @@ scenario('explainMembership', start, (test) => {
         ],
       },
     })
-    await own.call('POST', '/v1/track', {
-      key: own.project.public,
-      body: { email: 'ada@example.org', event: 'bought' },
-    })
+    await own.as(own.project.public).post('/v1/track', { email: 'ada@example.org', event: 'bought' })
     const { isMember, explanation } = await explained(own, id, segment.id)
     assert.is(isMember, true)
     const [, group] = explanation.groups
@@ -223,7 +218,7 @@ scenario('explainMembership', start, (test) => {
     const own = await elsewhere(service)
     const [ada, grace] = [await contact(own, 'ada'), await contact(own, 'grace')]
     const list = await newList(own)
-    await callSegment(own, 'POST', `/${list.id}/members`, { emails: [ada.email] })
+    await own.as().post(`/segments/${list.id}/members`, { emails: [ada.email] })
     assert.equal(await explained(own, ada.id, list.id), { isMember: true, explanation: null })
     assert.equal(await explained(own, grace.id, list.id), { isMember: false, explanation: null })
     const segment = await newSegment(own, { condition: treeOf(memberOf(list.id)) })

@@ -11,8 +11,7 @@ const QUERY = `query ($filter: JSONObject, $limit: Int, $cursor: String, $sort: 
   contacts(filter: $filter, limit: $limit, cursor: $cursor, sort: $sort, dir: $dir, search: $search,
     subscribed: $subscribed) { data { email } cursor hasMore total } }`
 
-const list = (service: Service, variables: object): Promise<Answer> =>
-  service.graphql(QUERY, variables, { key: service.project.secret })
+const list = (service: Service, variables: object): Promise<Answer> => service.as().graphql(QUERY, variables)
 
 async function listed(service: Service, variables: object): Promise<Body> {
   const { body, text } = await list(service, variables)
@@ -94,7 +93,7 @@ scenario('contacts(filter:)', start, (test) => {
   test('are not there over REST', async (service) => {
     const own = await people(service)
     const filter = encodeURIComponent(JSON.stringify(treeOf({ ...isPro, value: 'free' })))
-    const { body } = await own.call('GET', `/contacts?filter=${filter}`, { key: own.project.secret })
+    const { body } = await own.as().get(`/contacts?filter=${filter}`)
     assert.is(body.total, 6)
   })
 })

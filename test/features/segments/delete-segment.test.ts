@@ -8,7 +8,6 @@ import { type Answer, type Service, startService } from '../../support/service.t
 import { turnOf } from '../../support/work.ts'
 import { fieldErrors } from '../sending/send-support.ts'
 import {
-  callSegment,
   computeDue,
   contact,
   elsewhere,
@@ -23,7 +22,7 @@ import {
 } from './segment-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
-const remove = (service: Service, id: string): Promise<Answer> => callSegment(service, 'DELETE', `/${id}`)
+const remove = (service: Service, id: string): Promise<Answer> => service.as().delete(`/segments/${id}`)
 
 const exists = async ({ sql }: Service, id: string): Promise<boolean> =>
   (await sql('select from segments where id = $1', [id])).length === 1
@@ -90,7 +89,7 @@ scenario('DELETE /segments/:id', start, (test) => {
       id,
     ])
     assert.is((await remove(own, id)).status, 204)
-    assertRefused(await callSegment(own, 'GET', `/${id}`), 404, 'SEGMENT_NOT_FOUND')
+    assertRefused(await own.as().get(`/segments/${id}`), 404, 'SEGMENT_NOT_FOUND')
     await held.release()
     const part = () =>
       computeSegmentsJob.slice(own.ctx(own.project.id), turnOf(own.project.id, { hasTime: () => false }))
@@ -133,7 +132,7 @@ scenario('DELETE /segments/:id', start, (test) => {
     for (const event of ['entry', 'exit']) {
       const condition = treeOf({ ...again, field: `event.segment.vip.${event}` })
       const user = await newSegment(own, { name: 'User', condition })
-      await callSegment(own, 'PATCH', `/${id}`, { name: 'Other' })
+      await own.as().patch(`/segments/${id}`, { name: 'Other' })
       assertRefused(await remove(own, id), 409, 'CONFLICT')
       assert.is((await remove(own, user.id)).status, 204)
     }
@@ -184,7 +183,7 @@ scenario('Changes of segments at the same time', start, (test) => {
     const outcomes = []
     for (const createFirst of [true, false]) {
       const { id } = await newSegment(service)
-      const requests = [() => callSegment(service, 'POST', '', body(id)), () => remove(service, id)]
+      const requests = [() => service.as().post('/segments', body(id)), () => remove(service, id)]
       const answers = await atOnce(service, createFirst ? requests : requests.toReversed())
       outcomes.push(answers.map(({ status }) => status))
     }
@@ -197,7 +196,7 @@ scenario('Changes of segments at the same time', start, (test) => {
   test('do not make a circle', async (service) => {
     const [a, b, c] = [await newSegment(service), await newSegment(service), await newSegment(service)]
     const naming = (from: { id: string }, to: { id: string }) => () =>
-      callSegment(service, 'PATCH', `/${from.id}`, { condition: treeOf(memberOf(to.id)) })
+      service.as().patch(`/segments/${from.id}`, { condition: treeOf(memberOf(to.id)) })
     const answers = await atOnce(service, [naming(a, b), naming(b, c), naming(c, a)])
     assert.equal(
       answers.map(({ status }) => status),
@@ -213,8 +212,8 @@ scenario('Changes of segments at the same time', start, (test) => {
     const lock = 'delete from segments where id = any($1)'
     const held = await hold(service.databaseUrl, lock, [[id, list]])
     const answers = [
-      callSegment(service, 'PATCH', `/${id}`, { name: 'Late' }),
-      callSegment(service, 'POST', `/${list}/members`, {
+      service.as().patch(`/segments/${id}`, { name: 'Late' }),
+      service.as().post(`/segments/${list}/members`, {
         emails: ['late@example.org'],
         createMissing: true,
       }),

@@ -4,7 +4,6 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import {
-  callSegment,
   computeDue,
   contact,
   elsewhere,
@@ -18,7 +17,7 @@ import {
 const start = () => startService({ ROLES: 'http' })
 
 const list = (service: Service, id: string, query = ''): Promise<Answer> =>
-  callSegment(service, 'GET', `/${id}/contacts${query}`)
+  service.as().get(`/segments/${id}/contacts${query}`)
 
 const QUERY = `query ($id: ID!, $page: Int, $pageSize: Int) {
   segmentContacts(id: $id, page: $page, pageSize: $pageSize) {
@@ -54,7 +53,7 @@ scenario('GET /segments/:id/contacts', start, (test) => {
     assert.equal(namesOf(whole), ['e', 'd', 'c', 'b', 'a'])
     const { data, ...page } = whole
     assert.equal(page, { total: 5, page: 1, pageSize: 20, totalPages: 1 })
-    const { body } = await own.call('GET', `/contacts/${data[0].id}`, { key: own.project.secret })
+    const { body } = await own.as().get(`/contacts/${data[0].id}`)
     assert.equal(data[0], body)
     await contact(own, 'x', { plan: 'pro' })
     await contact(own, 'b', { plan: 'free' })
@@ -75,7 +74,7 @@ scenario('GET /segments/:id/contacts', start, (test) => {
     const { id } = await newList(own)
     assert.equal(await listed(own, id), { data: [], total: 0, page: 1, pageSize: 20, totalPages: 0 })
     const emails = ['x@example.org', 'b@example.org', 'd@example.org']
-    await callSegment(own, 'POST', `/${id}/members`, { emails })
+    await own.as().post(`/segments/${id}/members`, { emails })
     assert.equal(namesOf(await listed(own, id)), ['x', 'd', 'b'])
   })
 
@@ -114,12 +113,12 @@ scenario('A member that is deleted', start, (test) => {
   test('leaves without a trace, and is not counted any more soon after', async (service) => {
     const own = await people(service)
     const [tracked, byHand] = [await newTracked(own), await newList(own, { trackMembership: true })]
-    await callSegment(own, 'POST', `/${byHand.id}/members`, { emails: ['a@example.org', 'b@example.org'] })
+    await own.as().post(`/segments/${byHand.id}/members`, { emails: ['a@example.org', 'b@example.org'] })
     const counts = async () =>
       Promise.all([tracked, byHand].map(async ({ id }) => (await segmentOf(own, id)).memberCount))
     assert.equal(await counts(), [5, 2])
-    const [ada] = (await own.call('GET', '/contacts?search=a@', { key: own.project.secret })).body.data
-    assert.is((await own.call('DELETE', `/contacts/${ada.id}`, { key: own.project.secret })).status, 204)
+    const [ada] = (await own.as().get('/contacts?search=a@')).body.data
+    assert.is((await own.as().delete(`/contacts/${ada.id}`)).status, 204)
     assert.equal(await members(own, tracked.id), ['b', 'c', 'd', 'e'])
     assert.equal(await members(own, byHand.id), ['b'])
     const rows = await own.sql('select from events where contact_id = $1', [ada.id])

@@ -5,23 +5,14 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Service, startService } from '../../support/service.ts'
 import { fieldErrors } from '../sending/send-support.ts'
-import {
-  callSegment,
-  contact,
-  elsewhere,
-  members,
-  moves,
-  newList,
-  newSegment,
-  segmentOf,
-} from './segment-support.ts'
+import { contact, elsewhere, members, moves, newList, newSegment, segmentOf } from './segment-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
 const add = (service: Service, id: string, body: object): Promise<Answer> =>
-  callSegment(service, 'POST', `/${id}/members`, body)
+  service.as().post(`/segments/${id}/members`, body)
 const remove = (service: Service, id: string, body: object): Promise<Answer> =>
-  callSegment(service, 'DELETE', `/${id}/members`, body)
+  service.as().delete(`/segments/${id}/members`, body)
 
 /** The body of an answer of 200. */
 async function ok(answer: Promise<Answer>): Promise<unknown> {
@@ -46,10 +37,7 @@ scenario('POST /segments/:id/members', start, (test) => {
 
   test('makes contacts when asked to', async (service) => {
     const own = await elsewhere(service)
-    await own.call('POST', '/contacts', {
-      key: own.project.secret,
-      body: { email: 'known@example.org', subscribed: false },
-    })
+    await own.as().post('/contacts', { email: 'known@example.org', subscribed: false })
     const { id } = await newList(own)
     const first = { emails: ['known@example.org', 'NEW@example.org'], createMissing: true }
     assert.equal(await ok(add(own, id, first)), { added: 2, created: 1, notFound: [] })

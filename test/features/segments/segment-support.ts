@@ -3,7 +3,14 @@ import * as assert from 'uvu/assert'
 import { computeSegmentsJob } from '../../../src/features/memberships/compute-segments.job.ts'
 import { followSegmentsJob } from '../../../src/features/memberships/follow-segments.job.ts'
 import { noteInterests } from '../../support/interests.ts'
-import { type Answer, type Body, type Project, type Service, until } from '../../support/service.ts'
+import {
+  type Answer,
+  type Body,
+  type Project,
+  type Service,
+  until,
+  withProject,
+} from '../../support/service.ts'
 import { turnOf, workThrough } from '../../support/work.ts'
 
 export const FIELDS =
@@ -17,28 +24,15 @@ export const PRO = treeOf(isPro)
 export const memberOf = (id: string) => ({ field: `segment.${id}`, operator: 'memberOfSegment' })
 export const triggered = (name: string) => ({ field: `event.${name}`, operator: 'triggered' })
 
-export const callSegment = (
-  service: Service,
-  method: string,
-  path: string,
-  body?: unknown,
-  project: Project = service.project,
-): Promise<Answer> =>
-  service.call(method, `/segments${path}`, { key: project.secret, ...(body !== undefined && { body }) })
-
 /** A segment of all PRO contacts unless the fields say something else. */
 export async function newSegment(
   service: Service,
   fields: object = {},
   project: Project = service.project,
 ): Promise<Body> {
-  const answer = await callSegment(
-    service,
-    'POST',
-    '',
-    { name: 'Pro customers', condition: PRO, ...fields },
-    project,
-  )
+  const answer = await service
+    .as(project)
+    .post('/segments', { name: 'Pro customers', condition: PRO, ...fields })
   assert.is(answer.status, 201, answer.text)
   return answer.body
 }
@@ -54,7 +48,7 @@ export async function newTracked(service: Service, fields: object = {}, project?
 }
 
 export async function segmentOf(service: Service, id: string, project?: Project): Promise<Body> {
-  const answer = await callSegment(service, 'GET', `/${id}`, undefined, project)
+  const answer = await service.as(project).get(`/segments/${id}`)
   assert.is(answer.status, 200, answer.text)
   return answer.body
 }
@@ -86,7 +80,7 @@ export async function countsOf(
 
 /** Asks for a computation, and does the work until there is an answer, as a worker would. */
 export const compute = (service: Service, id: string, project = service.project): Promise<Answer> =>
-  whileComputing(service, callSegment(service, 'POST', `/${id}/compute`, undefined, project), project)
+  whileComputing(service, service.as(project).post(`/segments/${id}/compute`), project)
 
 export async function whileComputing(
   service: Service,
@@ -128,7 +122,7 @@ export async function contact(
   project: Project = service.project,
 ): Promise<Body> {
   const body = { email: email.includes('@') ? email : `${email}@example.org`, data }
-  const answer = await service.call('POST', '/contacts', { key: project.secret, body })
+  const answer = await service.as(project).post('/contacts', body)
   assert.ok(answer.status === 201 || answer.status === 200, answer.text)
   return answer.body
 }
@@ -184,7 +178,7 @@ export async function waiting({ sql, project }: Service, projectId: string = pro
 
 /** Another project of the service, with nothing in it, to be used like the first one. */
 export async function elsewhere(service: Service): Promise<Service> {
-  return { ...service, project: await service.newProject() }
+  return withProject(service, await service.newProject())
 }
 
 export async function newCampaign(

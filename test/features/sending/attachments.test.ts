@@ -1,15 +1,8 @@
 import * as assert from 'uvu/assert'
+import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
-import {
-  assertEnvelope,
-  delivered,
-  fieldErrors,
-  send,
-  sendByGraphQL,
-  sent,
-  withoutTrace,
-} from './send-support.ts'
+import { delivered, fieldErrors, send, sendByGraphQL, sent, withoutTrace } from './send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -160,7 +153,7 @@ scenario('Attachments', start, (test) => {
       file({ content: base64Of(6 * MEGABYTE + 1) }),
     ]
     const answer = await withoutTrace(service, () => send(service, { attachments }))
-    assertEnvelope(answer, 413, 'PAYLOAD_TOO_LARGE')
+    assertRefused(answer, 413, 'PAYLOAD_TOO_LARGE')
     const { body } = await sendByGraphQL(service, { attachments })
     assert.equal(
       [body.errors[0].extensions.code, body.errors[0].extensions.statusCode],
@@ -170,11 +163,7 @@ scenario('Attachments', start, (test) => {
 
   test('that are far too large are too large, not an accident', async (service) => {
     const attachments = [file({ content: base64Of(35 * MEGABYTE) })]
-    assertEnvelope(
-      await withoutTrace(service, () => send(service, { attachments })),
-      413,
-      'PAYLOAD_TOO_LARGE',
-    )
+    assertRefused(await withoutTrace(service, () => send(service, { attachments })), 413, 'PAYLOAD_TOO_LARGE')
   })
 })
 
@@ -188,7 +177,7 @@ scenario(
         ['attachments', 'too_big'],
       ])
       const large = file({ content: base64Of(MEGABYTE + 1) })
-      assertEnvelope(await send(service, { attachments: [large] }), 413, 'PAYLOAD_TOO_LARGE')
+      assertRefused(await send(service, { attachments: [large] }), 413, 'PAYLOAD_TOO_LARGE')
     })
   },
 )
@@ -206,7 +195,7 @@ scenario('The size of a message', start, (test) => {
 
   test('may not be more, in bytes', async (service) => {
     for (const body of ['x'.repeat(40 * MEGABYTE + 1), 'ü'.repeat(20 * MEGABYTE + 1)]) {
-      assertEnvelope(await withoutTrace(service, () => send(service, { body })), 413, 'PAYLOAD_TOO_LARGE')
+      assertRefused(await withoutTrace(service, () => send(service, { body })), 413, 'PAYLOAD_TOO_LARGE')
     }
   })
 
@@ -215,24 +204,24 @@ scenario('The size of a message', start, (test) => {
     const fits = { attachments, body: 'x'.repeat(26 * MEGABYTE) }
     const exceeds = { attachments, body: 'x'.repeat(27 * MEGABYTE) }
     assert.is((await send(service, fits)).status, 200)
-    assertEnvelope(await withoutTrace(service, () => send(service, exceeds)), 413, 'PAYLOAD_TOO_LARGE')
+    assertRefused(await withoutTrace(service, () => send(service, exceeds)), 413, 'PAYLOAD_TOO_LARGE')
   })
 
   test('counts what variables make of it', async (service) => {
     const data = { x: { value: 'x'.repeat(MEGABYTE), persistent: false } }
     const body = '{{x}}'.repeat(41)
-    assertEnvelope(await withoutTrace(service, () => send(service, { body, data })), 413, 'PAYLOAD_TOO_LARGE')
+    assertRefused(await withoutTrace(service, () => send(service, { body, data })), 413, 'PAYLOAD_TOO_LARGE')
   })
 
   test('is limited for all recipients of a request together', async (service) => {
     const to = Array.from({ length: 10 }, (_, index) => `large${index}@example.org`)
     const body = `{{email}}${'x'.repeat(10 * MEGABYTE)}`
-    assertEnvelope(await withoutTrace(service, () => send(service, { to, body })), 413, 'PAYLOAD_TOO_LARGE')
+    assertRefused(await withoutTrace(service, () => send(service, { to, body })), 413, 'PAYLOAD_TOO_LARGE')
   })
 
   test('of a request is limited before it is read', async (service) => {
     const body = 'x'.repeat(60 * MEGABYTE)
-    assertEnvelope(await withoutTrace(service, () => send(service, { body })), 413, 'PAYLOAD_TOO_LARGE')
+    assertRefused(await withoutTrace(service, () => send(service, { body })), 413, 'PAYLOAD_TOO_LARGE')
   })
 })
 

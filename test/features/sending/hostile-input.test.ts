@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
+import { sendBody } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
+import { runs } from '../../support/seeded.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
-import { rowCounts, sendBody } from './send-support.ts'
+import { rowCounts } from './send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -134,7 +136,7 @@ async function check<Value>(
   attempt: (value: Value) => Promise<void>,
 ): Promise<void> {
   // No search for a smaller example: over HTTP, with megabytes, it could take longer than the whole run.
-  const bounds = { numRuns, endOnFailure: true, interruptAfterTimeLimit: 30_000 }
+  const bounds = { numRuns: runs(numRuns), endOnFailure: true, interruptAfterTimeLimit: 30_000 }
   const result = await fc.check(fc.asyncProperty(values, attempt), bounds)
   if (!result.failed) return
   const example = fc.stringify(result.counterexample).slice(0, 1_000)
@@ -204,7 +206,7 @@ const DOORS: [path: string, keyOf: (service: Service) => string, valid: (service
 scenario('Hostile input', start, (test) => {
   for (const [path, keyOf, valid] of DOORS) {
     test(`POST ${path} takes the body that the others are made from`, async (service) => {
-      const answer = await service.call('POST', path, { key: keyOf(service), body: valid(service) })
+      const answer = await service.as(keyOf(service)).post(path, valid(service))
       assert.is(answer.status, 200, answer.text)
     })
 
@@ -212,11 +214,7 @@ scenario('Hostile input', start, (test) => {
       const attempt = async (mutations: Mutation[]) => {
         const before = await rowCounts(service)
         const body = asJson(mutated(valid(service), mutations))
-        await assertDocumented(
-          service,
-          await service.call('POST', path, { key: keyOf(service), body }),
-          before,
-        )
+        await assertDocumented(service, await service.as(keyOf(service)).post(path, body), before)
       }
       await check(fc.array(mutation, { minLength: 1, maxLength: 3 }), 250, attempt)
     })
@@ -235,11 +233,7 @@ scenario('Hostile input', start, (test) => {
       )
       const attempt = async (body: Uint8Array) => {
         const before = await rowCounts(service)
-        await assertDocumented(
-          service,
-          await service.call('POST', path, { key: keyOf(service), body }),
-          before,
-        )
+        await assertDocumented(service, await service.as(keyOf(service)).post(path, body), before)
       }
       await check(bytes, 100, attempt)
     })
@@ -251,7 +245,7 @@ scenario('Hostile input', start, (test) => {
       const before = await rowCounts(service)
       const input = mutated(sendable(service), mutations)
       const body = asJson({ query, variables: { input } })
-      const answer = await service.call('POST', '/graphql', { key: service.project.secret, body })
+      const answer = await service.as().post('/graphql', body)
       if (answer.body?.data?.sendEmail) return
       assert.ok(answer.body?.errors?.length > 0, `${answer.status} ${answer.text.slice(0, 500)}`)
       for (const { extensions } of answer.body.errors) {

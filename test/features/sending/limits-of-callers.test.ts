@@ -4,16 +4,16 @@ import { scenario } from '../../support/scenario.ts'
 import { startService, until } from '../../support/service.ts'
 
 scenario('What callers may cost', startService, (test) => {
-  test('GraphQL keeps a large body only for who may send', async ({ call, project }) => {
+  test('GraphQL keeps a large body only for who may send', async ({ as, call, project }) => {
     const body = { query: '{ __typename }', variables: { x: 'x'.repeat(2_000_000) } }
     assert.is((await call('POST', '/graphql', { body })).status, 413)
-    assert.is((await call('POST', '/graphql', { body, key: project.public })).status, 413)
-    assert.is((await call('POST', '/graphql', { body, key: project.secret })).status, 200)
+    assert.is((await as(project.public).post('/graphql', body)).status, 413)
+    assert.is((await as(project).post('/graphql', body)).status, 200)
   })
 
-  test('a list of more items than any field may have is one field error', async ({ call, project }) => {
+  test('a list of more items than any field may have is one field error', async ({ as, project }) => {
     const body = { attachments: Array.from({ length: 40_001 }, () => 0) }
-    const answer = await call('POST', '/v1/send', { body, key: project.secret })
+    const answer = await as(project).post('/v1/send', body)
     assert.is(answer.status, 422)
     assert.equal(
       answer.body.error.errors.map(({ field, code }: { field: string; code: string }) => [field, code]),
@@ -25,10 +25,12 @@ scenario('What callers may cost', startService, (test) => {
     assert.ok(earliestId(new Date(-1)) < newId(new Date(1)))
   })
 
-  test('mail whose sender domain was removed is given up with the reason', async ({ call, project, sql }) => {
-    const sent = await call('POST', '/v1/send', {
-      key: project.secret,
-      body: { to: 'a@example.org', from: `x@${project.domain}`, subject: 's', body: 'b' },
+  test('mail whose sender domain was removed is given up with the reason', async ({ as, project, sql }) => {
+    const sent = await as(project).post('/v1/send', {
+      to: 'a@example.org',
+      from: `x@${project.domain}`,
+      subject: 's',
+      body: 'b',
     })
     const id = sent.body.data.emails[0].email
     await until(

@@ -20,7 +20,7 @@ scenario('A body without HTML', start, (test) => {
   test('keeps them above the footer of marketing mail', async (service) => {
     const to = 'ada@example.org'
     const subscriber = { email: to, subscribed: true }
-    await service.call('POST', '/contacts', { key: service.project.secret, body: subscriber })
+    await service.as().post('/contacts', subscriber)
     const template = await templateOf(service, { type: 'MARKETING' })
     const { email } = await sent(service, { to, template, body: 'One\nTwo' })
     const { message } = await delivered(service, email.id)
@@ -28,10 +28,10 @@ scenario('A body without HTML', start, (test) => {
     assert.match(message.text ?? '', /^One\nTwo\n\nYou receive/)
   })
 
-  test('is shown by the preview as it is sent', async ({ graphql, project }) => {
+  test('is shown by the preview as it is sent', async ({ as, project }) => {
     const query = 'query ($input: PreviewTemplateInput!) { previewTemplate(input: $input) { html text } }'
     const input = { subject: 'Hello', body: 'One\nTwo', type: 'TRANSACTIONAL' }
-    const { body, text } = await graphql(query, { input }, { key: project.secret })
+    const { body, text } = await as(project).graphql(query, { input })
     assert.equal(body.data?.previewTemplate, { html: 'One<br>\nTwo', text: 'One\nTwo' }, text)
   })
 

@@ -12,7 +12,7 @@ const PREVIEW = `query ($input: PreviewTemplateInput!) {
 }`
 
 const preview = (service: Service, input: object, project = service.project): Promise<Answer> =>
-  service.graphql(PREVIEW, { input }, { key: project.secret })
+  service.as(project).graphql(PREVIEW, { input })
 
 async function previewed(service: Service, input: object): Promise<Body> {
   const { body, text } = await preview(service, input)
@@ -228,7 +228,7 @@ scenario('previewTemplate', start, (test) => {
       (_, index) => `a${index}: previewTemplate(input: $input) { html }`,
     )
     const query = `query ($input: PreviewTemplateInput!) { ${fields.join(' ')} }`
-    const answer = await service.graphql(query, { input }, { key: service.project.secret })
+    const answer = await service.as().graphql(query, { input })
     assertGraphQLRefused(answer, 413, 'PAYLOAD_TOO_LARGE')
   })
 
@@ -253,7 +253,7 @@ scenario('previewTemplate', start, (test) => {
   test('needs a secret key, and works for a disabled project, which may still read', async (service) => {
     const { public: key } = service.project
     const input = { subject: 'x', body: 'x' }
-    assertGraphQLRefused(await service.graphql(PREVIEW, { input }, { key }), 401, 'INVALID_API_KEY')
+    assertGraphQLRefused(await service.as(key).graphql(PREVIEW, { input }), 401, 'INVALID_API_KEY')
     const disabled = await service.newProject()
     await service.sql('update projects set disabled = true where id = $1', [disabled.id])
     assert.is((await preview(service, input, disabled)).body.data.previewTemplate.subject, 'x')

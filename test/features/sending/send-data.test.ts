@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
+import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
-import { assertEnvelope, fieldErrors, send, sent, withoutTrace } from './send-support.ts'
+import { fieldErrors, send, sent, withoutTrace } from './send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -155,9 +156,7 @@ scenario('The data of a send', start, (test) => {
   test('may not hold a number that is infinite', async (service) => {
     const { project } = service
     const body = `{"to":"a@b.co","from":"a@${project.domain}","subject":"s","body":"b","data":{"x":[1e400]}}`
-    const answer = await withoutTrace(service, () =>
-      service.call('POST', '/v1/send', { key: project.secret, body }),
-    )
+    const answer = await withoutTrace(service, () => service.as(project).post('/v1/send', body))
     assert.equal(fieldErrors(answer), [['data.x.0', 'too_big']])
   })
 
@@ -169,7 +168,7 @@ scenario('The data of a send', start, (test) => {
     const answer = await withoutTrace(service, () =>
       send(service, { to, data: { fresh: 'x'.repeat(40_000) } }),
     )
-    assertEnvelope(answer, 422, 'VALIDATION_ERROR')
+    assertRefused(answer, 422, 'VALIDATION_ERROR')
     assert.equal(fieldErrors(answer), [['data', 'too_big']])
     const replaced = await sent(service, { to, data: { old: null, fresh: 'x'.repeat(40_000) } })
     assert.equal(Object.keys(replaced.contact.data), ['fresh'])

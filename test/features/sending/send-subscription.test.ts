@@ -1,16 +1,8 @@
 import * as assert from 'uvu/assert'
+import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Service, startService } from '../../support/service.ts'
-import {
-  assertEnvelope,
-  delivered,
-  eventsOf,
-  send,
-  sendByGraphQL,
-  sent,
-  templateOf,
-  withoutTrace,
-} from './send-support.ts'
+import { delivered, eventsOf, send, sendByGraphQL, sent, templateOf, withoutTrace } from './send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -142,14 +134,14 @@ scenario('The type of a template', start, (test) => {
       await sent(service, { to })
       const template = await templateOf(service, { type })
       const attempt = () => send(service, { ...BARE, to, template })
-      if (marketing) assertEnvelope(await withoutTrace(service, attempt), 400, 'CONTACT_UNSUBSCRIBED')
+      if (marketing) assertRefused(await withoutTrace(service, attempt), 400, 'CONTACT_UNSUBSCRIBED')
       else assert.is((await attempt()).status, 200)
     })
 
     test(`${type} ${marketing ? 'does not make' : 'makes'} a new contact`, async (service) => {
       const template = await templateOf(service, { type })
       const attempt = () => send(service, { ...BARE, to: `fresh-${type}@example.org`, template })
-      if (marketing) assertEnvelope(await withoutTrace(service, attempt), 400, 'CONTACT_UNSUBSCRIBED')
+      if (marketing) assertRefused(await withoutTrace(service, attempt), 400, 'CONTACT_UNSUBSCRIBED')
       else assert.is((await attempt()).status, 200)
     })
   }
@@ -170,7 +162,7 @@ scenario('The type of a template', start, (test) => {
       await subscriber(service, to)
       const template = await templateOf(service, { type })
       const fields = { ...BARE, to, template, subscribed: false }
-      assertEnvelope(await withoutTrace(service, () => send(service, fields)), 400, 'CONTACT_UNSUBSCRIBED')
+      assertRefused(await withoutTrace(service, () => send(service, fields)), 400, 'CONTACT_UNSUBSCRIBED')
       assert.is((await sent(service, { to })).contact.subscribed, true)
     })
   }
@@ -181,7 +173,7 @@ scenario('The type of a template', start, (test) => {
     const template = await templateOf(service, { type: 'MARKETING' })
     const fields = { ...BARE, to, template, data: { changed: true } }
     const answer = await withoutTrace(service, () => send(service, fields))
-    assertEnvelope(answer, 400, 'CONTACT_UNSUBSCRIBED')
+    assertRefused(answer, 400, 'CONTACT_UNSUBSCRIBED')
     assert.equal(answer.body.error.details, { emails: ['many0@example.org'] })
     assert.ok(answer.body.error.suggestion)
     const changed = await service.sql(`select from contacts where data ? 'changed'`)

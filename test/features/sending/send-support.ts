@@ -1,22 +1,14 @@
 import PostalMime from 'postal-mime'
 import * as assert from 'uvu/assert'
-import type { Answer, Body, Project, Service } from '../../support/service.ts'
+import { sendBody } from '../../support/mailing.ts'
+import type { Answer, Body, Service } from '../../support/service.ts'
 import { until } from '../../support/service.ts'
 
 type Fields = Record<string, unknown>
 
-/** A request that can be sent; what a test is about is given, and `undefined` leaves a field out. */
-export const sendBody = (project: Project, fields: Fields = {}): Fields => ({
-  to: 'ada@example.org',
-  from: `hello@${project.domain}`,
-  subject: 'Hello',
-  body: '<p>Hello</p>',
-  ...fields,
-})
-
 /** Sends through REST as the service's own project, or as another one. */
 export const send = (service: Service, fields: Fields = {}, project = service.project): Promise<Answer> =>
-  service.call('POST', '/v1/send', { key: project.secret, body: sendBody(project, fields) })
+  service.as(project).post('/v1/send', sendBody(project, fields))
 
 const SEND_EMAIL = `mutation ($input: SendEmailInput!) {
   sendEmail(input: $input) { emails { contact { id email } email } timestamp }
@@ -27,8 +19,7 @@ export const sendByGraphQL = (
   service: Service,
   fields: Fields = {},
   project = service.project,
-): Promise<Answer> =>
-  service.graphql(SEND_EMAIL, { input: sendBody(project, fields) }, { key: project.secret })
+): Promise<Answer> => service.as(project).graphql(SEND_EMAIL, { input: sendBody(project, fields) })
 
 /** The contact and the email of a request with one recipient, as they are stored. */
 export async function sent(
@@ -76,16 +67,13 @@ export async function templateOf(
   fields: Fields = {},
   project = service.project,
 ): Promise<string> {
-  const { status, body, text } = await service.call('POST', '/templates', {
-    key: project.secret,
-    body: {
-      name: 'Test',
-      subject: 'Template subject',
-      body: '<p>Template body</p>',
-      from: `template@${project.domain}`,
-      type: 'TRANSACTIONAL',
-      ...fields,
-    },
+  const { status, body, text } = await service.as(project).post('/templates', {
+    name: 'Test',
+    subject: 'Template subject',
+    body: '<p>Template body</p>',
+    from: `template@${project.domain}`,
+    type: 'TRANSACTIONAL',
+    ...fields,
   })
   assert.is(status, 201, text)
   return body.id
@@ -115,16 +103,4 @@ export function fieldErrors(answer: Answer): [field: string, code: string][] {
   assert.is(answer.status, 422, answer.text)
   assert.is(answer.body.error.code, 'VALIDATION_ERROR')
   return answer.body.error.errors.map(({ field, code }: Body) => [field, code])
-}
-
-/** The standard envelope of an error. */
-export function assertEnvelope(answer: Answer, status: number, code: string): void {
-  assert.is(answer.status, status, answer.text)
-  const { success, error, timestamp } = answer.body
-  assert.is(success, false)
-  assert.is(error.code, code)
-  assert.is(error.statusCode, status)
-  assert.type(error.message, 'string')
-  assert.is(error.requestId, answer.headers.get('x-request-id'))
-  assert.is(new Date(timestamp).toISOString(), timestamp)
 }

@@ -1,16 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { startService } from '../../support/service.ts'
-import {
-  assertEnvelope,
-  fieldErrors,
-  send,
-  sendByGraphQL,
-  sent,
-  templateOf,
-  withoutTrace,
-} from './send-support.ts'
+import { fieldErrors, send, sendByGraphQL, sent, templateOf, withoutTrace } from './send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -77,13 +70,13 @@ scenario('A send with a template', start, (test) => {
 
   test('is 404 when there is no such template', async (service) => {
     const answer = await withoutTrace(service, () => send(service, { template: randomUUID() }))
-    assertEnvelope(answer, 404, 'TEMPLATE_NOT_FOUND')
+    assertRefused(answer, 404, 'TEMPLATE_NOT_FOUND')
   })
 
   test("is 404 for another project's template", async (service) => {
     const template = await templateOf(service, {}, await service.newProject())
     const answer = await withoutTrace(service, () => send(service, { ...BARE, template }))
-    assertEnvelope(answer, 404, 'TEMPLATE_NOT_FOUND')
+    assertRefused(answer, 404, 'TEMPLATE_NOT_FOUND')
   })
 
   test('is 404 in GraphQL too', async (service) => {
@@ -107,7 +100,7 @@ scenario('The syntax of a message', start, (test) => {
   test('that comes to too much is refused as too large', async (service) => {
     const data = { l: Array.from({ length: 1_000 }, () => 1) }
     const body = `${'{{#l}}'.repeat(5)}x${'{{/l}}'.repeat(5)}`
-    assertEnvelope(await withoutTrace(service, () => send(service, { body, data })), 413, 'PAYLOAD_TOO_LARGE')
+    assertRefused(await withoutTrace(service, () => send(service, { body, data })), 413, 'PAYLOAD_TOO_LARGE')
   })
 })
 
@@ -233,12 +226,12 @@ scenario('The variables of a message', start, (test) => {
     ]
     const body = names.map((name) => `[{{{${name}}}}{{#${name}}}x{{/${name}}}]`).join('')
     assert.is((await sent(service, { to: 'clean@example.org', body })).email.html, '[][][][][][]')
-    const answer = await service.call('POST', '/v1/send', {
-      key: service.project.secret,
-      body: `{"to":"polluted@example.org","from":"a@${service.project.domain}","subject":"s",
+    const answer = await service.as().post(
+      '/v1/send',
+      `{"to":"polluted@example.org","from":"a@${service.project.domain}","subject":"s",
         "body":"{{__proto__.x}} {{constructor}} {{toString}} {{x}} {{data.__proto__.x}}",
         "data":{"__proto__":{"x":1},"constructor":"c","toString":"t","hasOwnProperty":1}}`,
-    })
+    )
     assert.is(answer.status, 200, answer.text)
     const [row] = await service.sql(
       `select html, data::text from emails e join email_contents c on c.email_id = e.id

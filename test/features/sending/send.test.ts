@@ -1,19 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { decodeWords } from 'postal-mime'
 import * as assert from 'uvu/assert'
+import { sendBody } from '../../support/mailing.ts'
+import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { startService } from '../../support/service.ts'
-import {
-  assertEnvelope,
-  delivered,
-  fieldErrors,
-  send,
-  sendBody,
-  sendByGraphQL,
-  sent,
-  stored,
-  withoutTrace,
-} from './send-support.ts'
+import { delivered, fieldErrors, send, sendByGraphQL, sent, stored, withoutTrace } from './send-support.ts'
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -132,7 +124,7 @@ scenario('POST /v1/send', start, (test) => {
   for (const [what, [fields, errors]] of Object.entries(BAD_FIELDS)) {
     test(`refuses ${what} and stores nothing`, async (service) => {
       const answer = await withoutTrace(service, () => send(service, { ...fields }))
-      assertEnvelope(answer, 422, 'VALIDATION_ERROR')
+      assertRefused(answer, 422, 'VALIDATION_ERROR')
       assert.equal(fieldErrors(answer), errors)
     })
   }
@@ -140,7 +132,7 @@ scenario('POST /v1/send', start, (test) => {
   for (const [what, status, code, body] of BAD_BODIES) {
     test(`refuses a request whose body is ${what}`, async (service) => {
       const options = { key: service.project.secret, headers: { 'content-type': 'application/json' }, body }
-      assertEnvelope(
+      assertRefused(
         await withoutTrace(service, () => service.call('POST', '/v1/send', options)),
         status,
         code,
@@ -179,7 +171,7 @@ scenario('The mutation sendEmail', start, (test) => {
     const { domain, secret } = service.project
     const query = `mutation { sendEmail(input: { to: [{ email: "literal@example.org", name: "Li" }, "b@example.org"],
       from: "hello@${domain}", subject: "Hi {{plan}}", body: "x", data: { plan: "pro" } }) { emails { email } } }`
-    const { body } = await service.graphql(query, {}, { key: secret })
+    const { body } = await service.as(secret).graphql(query)
     const { email, contact } = await stored(service, body.data.sendEmail.emails[0].email)
     assert.equal([email.to_name, email.subject, contact.data], ['Li', 'Hi pro', { plan: 'pro' }])
   })
@@ -216,9 +208,9 @@ scenario('The mutation sendEmail', start, (test) => {
 
 scenario('A message that was sent', startService, (test) => {
   test('reaches its receiver as it was asked for', async (service) => {
-    const { body } = await service.call('POST', '/v1/send', {
-      key: service.project.secret,
-      body: sendBody(service.project, {
+    const { body } = await service.as().post(
+      '/v1/send',
+      sendBody(service.project, {
         to: '"Lovelace, Ada" <ada@example.org>',
         from: `Grüße 🎉 <hello@${service.project.domain}>`,
         subject: 'Überraschung für {{name}} 🎁',
@@ -233,7 +225,7 @@ scenario('A message that was sent', startService, (test) => {
           },
         ],
       }),
-    })
+    )
     const { message } = await delivered(service, body.data.emails[0].email)
     assert.equal(message.from, { name: 'Grüße 🎉', address: `hello@${service.project.domain}` })
     assert.equal(message.to, [{ name: 'Lovelace, Ada', address: 'ada@example.org' }])

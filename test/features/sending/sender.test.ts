@@ -71,9 +71,9 @@ scenario('The sender', start, (test) => {
   })
 
   test('may have an international domain in either form', async (service) => {
-    const { project, call } = service
+    const { project, as } = service
     const domain = `ü-${project.domain}`
-    const added = await call('POST', '/domains', { key: project.secret, body: { domain } })
+    const added = await as(project).post('/domains', { domain })
     assert.is(added.status, 201)
     for (const from of [`hello@${domain}`, `hello@${added.body.domain}`, `hello@${domain.toUpperCase()}`]) {
       assert.is((await sent(service, { from })).email.from, `hello@${added.body.domain}`)

@@ -149,8 +149,7 @@ scenario('The subscription pages', start, (test) => {
   test('a link does not follow a contact to another address', async (service) => {
     const { contact, token } = await linked(service, 'before@example.org')
     const key = service.project.secret
-    const change = (email: string) =>
-      service.call('PATCH', `/contacts/${contact.id}`, { key, body: { email } })
+    const change = (email: string) => service.as(key).patch(`/contacts/${contact.id}`, { email })
     assert.is((await change('after@example.org')).status, 200)
     const { token: own } = await linked(service, 'after@example.org')
     for (const page of PAGES) {

@@ -6,14 +6,14 @@ import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Service, startService } from '../../support/service.ts'
 import { whileHeld } from '../../support/while-held.ts'
 import { send, stored, templateOf } from '../sending/send-support.ts'
-import { callTemplate, newStep, newWorkflow, usedInStep } from './template-support.ts'
+import { newStep, newWorkflow, usedInStep } from './template-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
-const remove = (service: Service, id: string): Promise<Answer> => callTemplate(service, 'DELETE', id)
+const remove = (service: Service, id: string): Promise<Answer> => service.as().delete(`/templates/${id}`)
 
 const removeByGraphQL = (service: Service, id: string): Promise<Answer> =>
-  service.graphql('mutation ($id: ID!) { deleteTemplate(id: $id) }', { id }, { key: service.project.secret })
+  service.as().graphql('mutation ($id: ID!) { deleteTemplate(id: $id) }', { id })
 
 const exists = async ({ sql }: Service, id: string): Promise<boolean> =>
   (await sql('select from templates where id = $1', [id])).length === 1

@@ -5,19 +5,15 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import { templateOf, withoutTrace } from '../sending/send-support.ts'
-import { callTemplate, FIELDS, wholeTemplate } from './template-support.ts'
+import { FIELDS, wholeTemplate } from './template-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
 const duplicate = (service: Service, id: string): Promise<Answer> =>
-  callTemplate(service, 'POST', `${id}/duplicate`)
+  service.as().post(`/templates/${id}/duplicate`)
 
 const duplicateByGraphQL = (service: Service, id: string): Promise<Answer> =>
-  service.graphql(
-    `mutation ($id: ID!) { duplicateTemplate(id: $id) { ${FIELDS} } }`,
-    { id },
-    { key: service.project.secret },
-  )
+  service.as().graphql(`mutation ($id: ID!) { duplicateTemplate(id: $id) { ${FIELDS} } }`, { id })
 
 const EVERYTHING = {
   name: 'Welcome',
@@ -34,8 +30,8 @@ async function assertCopy(service: Service, original: Body, copy: Body): Promise
   assert.is.not(id, original.id)
   assert.is(createdAt, updatedAt)
   assert.ok(createdAt > original.createdAt)
-  assert.equal((await callTemplate(service, 'GET', id)).body, copy, 'it is stored')
-  assert.equal((await callTemplate(service, 'GET', original.id)).body, original, 'the original stays')
+  assert.equal((await service.as().get(`/templates/${id}`)).body, copy, 'it is stored')
+  assert.equal((await service.as().get(`/templates/${original.id}`)).body, original, 'the original stays')
 }
 
 scenario('POST /templates/:id/duplicate', start, (test) => {
@@ -57,9 +53,9 @@ scenario('POST /templates/:id/duplicate', start, (test) => {
   test('copies do not follow the original', async (service) => {
     const original = await wholeTemplate(service)
     const { body: copy } = await duplicate(service, original.id)
-    await callTemplate(service, 'PATCH', original.id, { body: 'Changed' })
-    await callTemplate(service, 'DELETE', original.id)
-    assert.equal((await callTemplate(service, 'GET', copy.id)).body, copy)
+    await service.as().patch(`/templates/${original.id}`, { body: 'Changed' })
+    await service.as().delete(`/templates/${original.id}`)
+    assert.equal((await service.as().get(`/templates/${copy.id}`)).body, copy)
   })
 
   test('shortens a name that would become too long', async (service) => {

@@ -31,7 +31,7 @@ type Parameters = Record<string, string | number>
 
 const list = ({ service, project }: World, parameters: Parameters = {}): Promise<Answer> => {
   const query = new URLSearchParams(Object.entries(parameters).map(([key, value]) => [key, String(value)]))
-  return service.call('GET', `/templates?${query}`, { key: project.secret })
+  return service.as(project).get(`/templates?${query}`)
 }
 
 const QUERY = `query ($page: Int, $pageSize: Int, $type: MessageType, $search: String, $sort: String, $dir: String) {
@@ -42,7 +42,7 @@ const QUERY = `query ($page: Int, $pageSize: Int, $type: MessageType, $search: S
 }`
 
 const listByGraphQL = ({ service, project }: World, variables: Parameters = {}): Promise<Answer> =>
-  service.graphql(QUERY, variables, { key: project.secret })
+  service.as(project).graphql(QUERY, variables)
 
 async function listed(world: World, parameters: Parameters = {}): Promise<Body> {
   const answer = await list(world, parameters)
@@ -59,7 +59,7 @@ scenario('GET /templates', start, (test) => {
     const { data, ...page } = await listed(world)
     assert.equal(page, { total: 5, page: 1, pageSize: 20, totalPages: 1 })
     const { service, project } = world
-    const ofOne = await service.call('GET', `/templates/${data[4].id}`, { key: project.secret })
+    const ofOne = await service.as(project).get(`/templates/${data[4].id}`)
     assert.equal(data[4], ofOne.body)
     assert.equal(
       data.map(({ name }: Body) => name.split(' ')[0]),
@@ -135,7 +135,7 @@ scenario('GET /templates', start, (test) => {
     const world = { service, project, stop: service.stop }
     for (const name of ['b', 'a', 'c']) await templateOf(service, { name }, project)
     const [first] = (await listed(world, { dir: 'asc' })).data
-    await service.call('PATCH', `/templates/${first.id}`, { key: project.secret, body: { subject: 'New' } })
+    await service.as(project).patch(`/templates/${first.id}`, { subject: 'New' })
     assert.equal(await names(world, { sort: 'name', dir: 'asc' }), ['a', 'b', 'c'])
     assert.equal(await names(world, { sort: 'name' }), ['c', 'b', 'a'])
     assert.equal(await names(world, { sort: 'createdAt', dir: 'asc' }), ['b', 'a', 'c'])
@@ -183,6 +183,6 @@ scenario('GET /templates', start, (test) => {
 
   test('needs a secret key', async ({ service, project }) => {
     assertRefused(await service.call('GET', '/templates'), 401, 'MISSING_AUTH')
-    assertRefused(await service.call('GET', '/templates', { key: project.public }), 401, 'INVALID_API_KEY')
+    assertRefused(await service.as(project.public).get('/templates'), 401, 'INVALID_API_KEY')
   })
 })

@@ -1,16 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Answer, Body, Project, Service } from '../../support/service.ts'
+import type { Body, Project, Service } from '../../support/service.ts'
 import { templateOf } from '../sending/send-support.ts'
-
-/** Calls an operation on one template with the key of a project. */
-export const callTemplate = (
-  service: Service,
-  method: string,
-  path: string,
-  body?: unknown,
-  project: Project = service.project,
-): Promise<Answer> =>
-  service.call(method, `/templates/${path}`, { key: project.secret, ...(body !== undefined && { body }) })
 
 export const FIELDS =
   'id projectId name description subject body from fromName replyTo type createdAt updatedAt'
@@ -18,7 +8,7 @@ export const FIELDS =
 /** A template as the API shows it. */
 export async function wholeTemplate(service: Service, fields: object = {}): Promise<Body> {
   const id = await templateOf(service, { ...fields })
-  return (await callTemplate(service, 'GET', id)).body
+  return (await service.as().get(`/templates/${id}`)).body
 }
 
 /** The statement that makes a step of a workflow, and its values. */

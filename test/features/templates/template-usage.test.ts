@@ -4,19 +4,18 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import { send, templateOf } from '../sending/send-support.ts'
-import { callTemplate, usedInStep } from './template-support.ts'
+import { usedInStep } from './template-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
-const usage = (service: Service, id: string): Promise<Answer> => callTemplate(service, 'GET', `${id}/usage`)
+const usage = (service: Service, id: string): Promise<Answer> => service.as().get(`/templates/${id}/usage`)
 
 const usageByGraphQL = (service: Service, id: string): Promise<Answer> =>
-  service.graphql(
+  service.as().graphql(
     `query ($id: ID!) {
       templateUsage(id: $id) { campaigns { id name status } workflowSteps { id name workflowId } emailsSent }
     }`,
     { id },
-    { key: service.project.secret },
   )
 
 async function usageOf(service: Service, id: string): Promise<Body> {

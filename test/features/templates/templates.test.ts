@@ -1,21 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Service, startService } from '../../support/service.ts'
-import { assertEnvelope, fieldErrors, withoutTrace } from '../sending/send-support.ts'
+import { type Service, startService, withProject } from '../../support/service.ts'
+import { fieldErrors, withoutTrace } from '../sending/send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
 const create = (service: Service, fields: object = {}) =>
-  service.call('POST', '/templates', {
-    key: service.project.secret,
-    body: {
-      name: 'Welcome',
-      subject: 'Hello {{name}}',
-      body: '<p>Hello</p>',
-      from: `hello@${service.project.domain}`,
-      ...fields,
-    },
+  service.as().post('/templates', {
+    name: 'Welcome',
+    subject: 'Hello {{name}}',
+    body: '<p>Hello</p>',
+    from: `hello@${service.project.domain}`,
+    ...fields,
   })
 
 const BAD: [what: string, fields: object, errors: [string, string][]][] = [
@@ -74,10 +72,7 @@ scenario('POST /templates', start, (test) => {
     const { body } = await create(service, { ...fields, color: 'red' })
     const { description, fromName, replyTo, type } = body
     assert.equal({ description, fromName, replyTo, type }, fields)
-    assert.equal(
-      (await service.call('GET', `/templates/${body.id}`, { key: service.project.secret })).body,
-      body,
-    )
+    assert.equal((await service.as().get(`/templates/${body.id}`)).body, body)
   })
 
   test('answers in the short form when the sender is missing', async (service) => {
@@ -88,7 +83,7 @@ scenario('POST /templates', start, (test) => {
 
   test('refuses a sender whose domain is not verified', async (service) => {
     const answer = await withoutTrace(service, () => create(service, { from: 'hello@nobody.example' }))
-    assertEnvelope(answer, 403, 'INTERNAL_SERVER_ERROR')
+    assertRefused(answer, 403, 'INTERNAL_SERVER_ERROR')
     assert.equal(answer.body.error.details, { reason: 'domain_not_verified', domain: 'nobody.example' })
   })
 
@@ -106,18 +101,17 @@ scenario('POST /templates', start, (test) => {
 })
 
 scenario('GET /templates/:id', start, (test) => {
-  const get = (service: Service, id: string) =>
-    service.call('GET', `/templates/${id}`, { key: service.project.secret })
+  const get = (service: Service, id: string) => service.as().get(`/templates/${id}`)
 
   test("does not find another project's template, nor an unknown one", async (service) => {
     const other = await service.newProject()
-    const { body } = await create({ ...service, project: other })
+    const { body } = await create(withProject(service, other))
     assert.ok(body.id)
-    assertEnvelope(await get(service, body.id), 404, 'TEMPLATE_NOT_FOUND')
-    assertEnvelope(await get(service, randomUUID()), 404, 'TEMPLATE_NOT_FOUND')
+    assertRefused(await get(service, body.id), 404, 'TEMPLATE_NOT_FOUND')
+    assertRefused(await get(service, randomUUID()), 404, 'TEMPLATE_NOT_FOUND')
   })
 
   test('does not find what cannot be an id', async (service) => {
-    assertEnvelope(await get(service, 'welcome'), 404, 'RESOURCE_NOT_FOUND')
+    assertRefused(await get(service, 'welcome'), 404, 'RESOURCE_NOT_FOUND')
   })
 })

@@ -6,19 +6,19 @@ import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Project, type Service, startService } from '../../support/service.ts'
 import { fieldErrors, templateOf } from '../sending/send-support.ts'
-import { callTemplate, FIELDS, wholeTemplate } from './template-support.ts'
+import { FIELDS, wholeTemplate } from './template-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
 const update = (service: Service, id: string, body: unknown, project?: Project): Promise<Answer> =>
-  callTemplate(service, 'PATCH', id, body, project)
+  service.as(project).patch(`/templates/${id}`, body)
 
 const UPDATE = `mutation ($id: ID!, $input: UpdateTemplateInput!) {
   updateTemplate(id: $id, input: $input) { ${FIELDS} }
 }`
 
 const updateByGraphQL = (service: Service, id: string, input: unknown): Promise<Answer> =>
-  service.graphql(UPDATE, { id, input }, { key: service.project.secret })
+  service.as().graphql(UPDATE, { id, input })
 
 const OPTIONAL = { description: 'A note.', fromName: 'Team', replyTo: 'help@example.org' }
 
@@ -27,7 +27,7 @@ async function changed(service: Service, before: { id: string }, body: object): 
   service.clock.advance(SECOND)
   const answer = await update(service, before.id, body)
   assert.is(answer.status, 200, answer.text)
-  assert.equal((await callTemplate(service, 'GET', before.id)).body, answer.body, 'it is stored')
+  assert.equal((await service.as().get(`/templates/${before.id}`)).body, answer.body, 'it is stored')
   return answer.body
 }
 
@@ -103,7 +103,7 @@ scenario('PATCH /templates/:id', start, (test) => {
       const before = await wholeTemplate(service, OPTIONAL)
       const answer = await update(service, before.id, { fromName: 'Other', [field]: value })
       assert.equal(fieldErrors(answer), [[field, code]])
-      assert.equal((await callTemplate(service, 'GET', before.id)).body, before, 'nothing has changed')
+      assert.equal((await service.as().get(`/templates/${before.id}`)).body, before, 'nothing has changed')
     })
   }
 
@@ -122,7 +122,7 @@ scenario('PATCH /templates/:id', start, (test) => {
       const error = assertRefused(answer, 403, 'INTERNAL_SERVER_ERROR')
       assert.equal(error.details, { reason: 'domain_not_verified', domain })
     }
-    assert.equal((await callTemplate(service, 'GET', before.id)).body, before)
+    assert.equal((await service.as().get(`/templates/${before.id}`)).body, before)
   })
 
   test('does not look at the sender when it is not given', async (service) => {
@@ -156,7 +156,7 @@ scenario('PATCH /templates/:id', start, (test) => {
     await held.waiters(4)
     await held.release()
     for (const { status } of await Promise.all(updates)) assert.is(status, 200)
-    const { body } = await callTemplate(service, 'GET', before.id)
+    const { body } = await service.as().get(`/templates/${before.id}`)
     assert.equal(body, { ...before, ...changes, updatedAt: body.updatedAt })
   })
 

@@ -44,7 +44,7 @@ const keepingForADay = () => startService({ ROLES: 'http', UPLOAD_RETENTION_DAYS
 
 scenario('The purge of old images', keepingForADay, (test) => {
   test('goes on when one of them is deleted at the same moment', async (service) => {
-    const { call, clock, databaseUrl, project } = service
+    const { as, clock, databaseUrl, project } = service
     const first = await uploaded(service, IMAGES.png)
     const second = await uploaded(service, IMAGES.gif)
     await uploaded(service, IMAGES.jpeg)
@@ -53,7 +53,7 @@ scenario('The purge of old images', keepingForADay, (test) => {
     const lock = await hold(databaseUrl, 'select from uploads where key = $1 for update', [first.key])
     const purge = purgeExpiredJob.run(service.ctx(), {})
     await lock.waiters(1)
-    assert.is((await call('DELETE', `/uploads/image/${second.key}`, { key: project.secret })).status, 204)
+    assert.is((await as(project).delete(`/uploads/image/${second.key}`)).status, 204)
     await lock.release()
     await purge
     assert.equal(storedFiles(service), [kept.key])

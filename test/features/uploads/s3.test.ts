@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import S3rver from '@20minutes/s3rver'
@@ -10,6 +9,7 @@ import type { S3Config } from '../../../src/config.ts'
 import { createS3Store } from '../../../src/features/uploads/s3-store.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 import { IMAGES } from '../../support/images.ts'
+import { listen } from '../../support/listen.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
@@ -155,9 +155,7 @@ async function startSilent() {
     sockets.add(socket)
     socket.on('error', () => {})
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return { ...(server.address() as AddressInfo), sockets, server }
+  return { port: await listen(server), sockets, server }
 }
 
 const storeAt = (port: number): S3Config => ({
@@ -204,9 +202,7 @@ scenario(
         requests += 1
         request.resume().on('end', () => response.writeHead(503).end('<html>down</html>'))
       })
-      server.listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const { port } = server.address() as AddressInfo
+      const port = await listen(server)
       try {
         await assertUnavailable(variables(`http://127.0.0.1:${port}`), /503/)
         assert.is(requests, 4)
@@ -243,9 +239,7 @@ scenario(
         timers.add(timer)
         response.on('close', () => clearInterval(timer))
       })
-      server.listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const { port } = server.address() as AddressInfo
+      const port = await listen(server)
       try {
         const store = createS3Store(storeAt(port), LIMITS)
         await assertFailsWithin(20_000, store.put('a.png', IMAGES.png, 'image/png'))

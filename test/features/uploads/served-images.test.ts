@@ -156,7 +156,7 @@ scenario('GET /uploads/:key', start, (test) => {
 
   test('reads and nothing else', async ({ service, image }) => {
     for (const method of ['PUT', 'POST', 'DELETE', 'PATCH']) {
-      const answer = await service.call(method, `/uploads/${image.key}`, { key: service.project.secret })
+      const answer = await service.as().call(method, `/uploads/${image.key}`)
       assertRefused(answer, 405, 'METHOD_NOT_ALLOWED')
       assert.is(answer.headers.get('allow'), 'GET, HEAD, OPTIONS')
     }
@@ -165,7 +165,7 @@ scenario('GET /uploads/:key', start, (test) => {
 
   test('is not for one project alone: the address is all that it takes', async ({ service, image }) => {
     const other = await service.newProject()
-    const answer = await service.call('GET', `/uploads/${image.key}`, { key: other.secret })
+    const answer = await service.as(other).get(`/uploads/${image.key}`)
     assert.is(answer.status, 200)
   })
 

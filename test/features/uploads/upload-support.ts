@@ -22,7 +22,7 @@ const UPLOAD_IMAGE =
   'mutation ($input: UploadImageInput!) { uploadImage(input: $input) { url key contentType size } }'
 
 export const uploadByGraphQL = (service: Service, image: unknown): Promise<Answer> =>
-  service.graphql(UPLOAD_IMAGE, { input: { image } }, { key: service.project.secret })
+  service.as().graphql(UPLOAD_IMAGE, { input: { image } })
 
 /** Uploads an image and returns what was answered. */
 export async function uploaded(service: Service, image: Uint8Array, sent?: Sent): Promise<Body> {

@@ -61,8 +61,8 @@ async function start() {
   return { service, dns, serve, stop }
 }
 
-const post = ({ call, project }: Service, body: unknown, key = project.secret) =>
-  call('POST', '/v1/verify', { key, body })
+const post = ({ as, project }: Service, body: unknown, key = project.secret) =>
+  as(key).post('/v1/verify', body)
 
 async function verify(service: Service, email: string): Promise<Body> {
   const { status, body, text } = await post(service, { email })
@@ -318,7 +318,7 @@ scenario('POST /v1/verify', start, (test) => {
   })
 
   test('is a POST alone', async ({ service }) => {
-    const answer = await service.call('GET', '/v1/verify', { key: service.project.secret })
+    const answer = await service.as().get('/v1/verify')
     assertRefused(answer, 405, 'METHOD_NOT_ALLOWED')
   })
 })
@@ -326,8 +326,8 @@ scenario('POST /v1/verify', start, (test) => {
 const QUERY = `query($input: VerifyEmailInput!) { emailVerification(input: $input) { ${Object.keys(VALID).join(' ')} } }`
 
 scenario('emailVerification', start, (test) => {
-  const ask = ({ graphql, project }: Service, email: string, key = project.secret) =>
-    graphql(QUERY, { input: { email } }, { key })
+  const ask = ({ as, project }: Service, email: string, key = project.secret) =>
+    as(key).graphql(QUERY, { input: { email } })
 
   test('answers as REST does', async ({ service, serve }) => {
     await serve({
