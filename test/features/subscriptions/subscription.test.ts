@@ -17,6 +17,9 @@ async function linked(service: Service, to: string, subscribed = true) {
 
 const open = ({ call }: Service, page: Page, token: string) => call('GET', `/${page}/${token}`)
 
+/** As a browser does it. */
+const press = ({ call }: Service, path = '') => call('POST', path, { headers: { accept: 'text/html' } })
+
 /** As a mail client does it (RFC 8058). */
 const click = ({ call }: Service, page: Page, token: string) =>
   call('POST', `/${page}/${token}`, {
@@ -86,9 +89,9 @@ scenario('The subscription pages', start, (test) => {
     const action = (html: string) => /<form method="post" action="([^"]+)"/.exec(html)?.[1]
     const shown = await open(service, 'manage', token)
     assert.is(action(shown.text), `/unsubscribe/${token}`)
-    const gone = await service.call('POST', action(shown.text) ?? '')
+    const gone = await press(service, action(shown.text))
     assert.is(action(gone.text), `/subscribe/${token}`)
-    const back = await service.call('POST', action(gone.text) ?? '')
+    const back = await press(service, action(gone.text))
     assert.is(action(back.text), `/unsubscribe/${token}`)
   })
 
