@@ -137,7 +137,7 @@ export const SUBSCRIPTION_TEXTS: Readonly<Record<Language, SubscriptionTexts>> =
     },
     reference: (status, requestId) => `Erreur ${status} · demande ${requestId}`,
     footer: {
-      reason: (sender) => `Vous recevez cet e-mail de ${sender} à la suite de votre inscription.`,
+      reason: (sender) => `Cet e-mail vous est envoyé par ${sender} à la suite de votre inscription.`,
       unsubscribe: 'Se désabonner',
       manage: 'Gérer vos préférences',
     },

@@ -25,7 +25,7 @@ const SPOKEN: Record<
     day: 'Abgemeldet seit dem 3. März 2031.',
   },
   fr: {
-    footer: 'Vous recevez cet e-mail de Acme & Söhne à la suite de votre inscription.',
+    footer: 'Cet e-mail vous est envoyé par Acme & Söhne à la suite de votre inscription.',
     unsubscribe: 'Se désabonner',
     gone: 'Votre désabonnement est pris en compte',
     dead: 'Ce lien ne fonctionne pas.',
@@ -139,8 +139,8 @@ scenario('Footers and pages', startService, (test) => {
     const input = { templateId: template, contactId: contact.id }
     const { body, text } = await service.graphql(query, { input }, { key })
     assert.match(body.data?.previewTemplate.html ?? text, '<p lang="fr"')
-    assert.match(body.data?.previewTemplate.html, 'Vous recevez cet e-mail de Shop &lt;b&gt; à')
-    assert.match(body.data?.previewTemplate.text, 'Vous recevez cet e-mail de Shop <b> à')
+    assert.match(body.data?.previewTemplate.html, 'Cet e-mail vous est envoyé par Shop &lt;b&gt; à')
+    assert.match(body.data?.previewTemplate.text, 'Cet e-mail vous est envoyé par Shop <b> à')
   })
 
   test('name the address of a sender without a name', async (service) => {
