@@ -21,12 +21,15 @@ export async function newsletter(
 
 export const ONE_CLICK = 'List-Unsubscribe=One-Click'
 
-/** Unsubscribes as a mail client does it (RFC 8058). */
-export const oneClick = ({ call }: Service, token: string): Promise<Answer> =>
-  call('POST', `/unsubscribe/${token}`, {
+/** Follows a link as a mail client does it (RFC 8058). */
+export const click = ({ call }: Service, page: string, token: string): Promise<Answer> =>
+  call('POST', `/${page}/${token}`, {
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: ONE_CLICK,
   })
+
+export const oneClick = (service: Service, token: string): Promise<Answer> =>
+  click(service, 'unsubscribe', token)
 
 /** Subscribes again, as the button does it. */
 export const subscribeAgain = ({ call }: Service, token: string): Promise<Answer> =>
