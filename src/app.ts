@@ -65,13 +65,14 @@ async function startWorker(services: Services, metrics: Metrics): Promise<Part> 
 async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
   const { config, log, now, database } = services
   const development = config.environment !== 'production'
+  const strangers = new StrangerLimit({
+    perMinute: config.strangerRateLimitPerMinute,
+    trustedProxies: config.connections.trustedProxies,
+  })
   const admission = new Admission({
     keyRing: services.keyRing,
     rateLimiter: new RateLimiter(database.sql, config.rateLimitPerMinute),
-    strangers: new StrangerLimit({
-      perMinute: config.strangerRateLimitPerMinute,
-      trustedProxies: config.connections.trustedProxies,
-    }),
+    strangers,
     now,
   })
   const operations = await restOperations(schema)
@@ -83,6 +84,7 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
     ...httpRoutes({
       services,
       metrics,
+      strangers,
       mailbox: mailboxReader(config.mail),
       workStates: () => workStates(services),
     }),

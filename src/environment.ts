@@ -114,7 +114,7 @@ const variables = z.object({
     ),
   RATE_LIMIT_PER_MINUTE: number(1000).describe('requests per project; 0 = off'),
   STRANGER_RATE_LIMIT_PER_MINUTE: number(300).describe(
-    'requests of one address (IPv6: /64) without a valid key, per process, where they cost work: GraphQL, keys that have to be looked up; 0 = off',
+    'requests of one address (IPv6: /64) without a valid key, per process, where they cost work: GraphQL, keys and links that have to be looked up; also requests with the same link from a mail; 0 = off',
   ),
   MAX_SUBSCRIPTIONS: number(100).describe('open GraphQL subscriptions per process'),
   MAX_SUBSCRIPTIONS_PER_PROJECT: number(20).describe('open GraphQL subscriptions of a project, per process'),

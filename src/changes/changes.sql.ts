@@ -94,13 +94,14 @@ export const contactCtes = ({ set, unset, source, email = 'false' }: ContactWrit
 
 /**
  * The CTEs `event` and `heard_event`: record that the contacts of `changed` (project_id, id, event_id, subscribed) were
- * subscribed or unsubscribed, and by what: `source`, a jsonb expression.
+ * subscribed or unsubscribed, and by what: `source`, a text expression, the message with the id `emailId`, and more in
+ * `data`, a jsonb expression.
  */
-export const subscriptionCtes = (source: string): string => `
+export const subscriptionCtes = (source: string, { emailId = 'null', data = `'{}'` } = {}): string => `
   event as (
-    insert into events (project_id, id, contact_id, name, data, created_at)
-    select project_id, event_id, id, ${SUBSCRIPTION_EVENT}, jsonb_build_object('source', ${source}::text),
-      :now::timestamptz
+    insert into events (project_id, id, contact_id, name, email_id, data, created_at)
+    select project_id, event_id, id, ${SUBSCRIPTION_EVENT}, ${emailId}::uuid,
+      jsonb_build_object('source', ${source}::text) || ${data}::jsonb, :now::timestamptz
     from changed
     returning project_id, id, contact_id, name
   ),

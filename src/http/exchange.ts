@@ -188,6 +188,10 @@ export const JSON_HEADERS: Headers = {
 export const replyJson = (exchange: Exchange, status: number, body: unknown, headers: Headers = {}): void =>
   reply(exchange, status, { ...JSON_HEADERS, ...headers }, JSON.stringify(body))
 
+/** Whether it comes from a browser that goes to a page. */
+export const wantsHtml = ({ headers }: IncomingMessage): boolean =>
+  (headers.accept ?? '').includes('text/html')
+
 /** Pages of our own: what they load is ours, and nobody may frame them or send their forms elsewhere. */
 export const HTML_HEADERS: Headers = {
   'content-type': 'text/html; charset=utf-8',

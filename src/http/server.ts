@@ -9,13 +9,13 @@ import type { Logger } from 'pino'
 import { AppError, badRequest, toPublicError } from '../errors.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { toAppError } from '../observe/unexpected.ts'
-import { errorPage } from '../pages/page.ts'
+import { errorPage, type Failure } from '../pages/page.ts'
 import { answerBrokenRequests } from './broken-requests.ts'
 import { type Budgets, createBudgets } from './budgets/request-bytes.ts'
 import { Turns } from './budgets/turns.ts'
 import { requestsUnderWay } from './close-server.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
-import { type Exchange, openExchange, reply, replyHtml, replyJson } from './exchange.ts'
+import { type Exchange, openExchange, reply, replyHtml, replyJson, wantsHtml } from './exchange.ts'
 import type { Pace } from './pace.ts'
 import { RouteTable } from './routes.ts'
 
@@ -28,6 +28,8 @@ export type ServerRoute = {
   errorBody?: ((error: AppError, exchange: Exchange) => ErrorBody | null) | undefined
   /** People look at it: a browser gets a page in place of an error's envelope. */
   isPage?: true
+  /** What a browser gets then, when it is not the usual page. */
+  failurePage?: (failure: Failure, exchange: Exchange) => string
 }
 
 export type ErrorBody = { status: number; body: unknown }
@@ -179,7 +181,7 @@ function answerError(
       suggestion: extras.suggestion,
       requestId: exchange.requestId,
     }
-    const page = errorPage(failure, `${options.basePath ?? ''}/`)
+    const page = route?.failurePage?.(failure, exchange) ?? errorPage(failure, `${options.basePath ?? ''}/`)
     return void replyHtml(exchange, statusCode, page, extras.headers)
   }
   const special = route?.errorBody?.(error, exchange)
@@ -189,7 +191,7 @@ function answerError(
 
 /** A browser that goes to a page, or to what is no route at all. Programs do not ask for HTML. */
 const isForPeople = ({ method, request }: Exchange, route: ServerRoute | undefined): boolean =>
-  (route ? route.isPage === true : method === 'GET') && (request.headers.accept ?? '').includes('text/html')
+  (route ? route.isPage === true : method === 'GET') && wantsHtml(request)
 
 const envelopeOf = (error: AppError, { requestId }: Exchange, now: Date): ErrorBody => ({
   status: error.statusCode,

@@ -1,7 +1,10 @@
 import { escapeHtml } from '../lib/text/html.ts'
+import type { Language } from '../lib/text/languages.ts'
 
 export type Page = {
   title: string
+  /** English by default. */
+  language?: Language
   /** Leads from the page to the top of the service, with a slash at the end: `/`, `../`, or empty. */
   top: string
   /** A style sheet of assets/ besides the one that every page has, and a script; names without their suffix. */
@@ -12,10 +15,10 @@ export type Page = {
 }
 
 /** A whole page in the house style. */
-export function htmlPage({ title, top, style, script, body }: Page): string {
+export function htmlPage({ title, language = 'en', top, style, script, body }: Page): string {
   const root = escapeHtml(top)
   return `<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -47,14 +50,22 @@ export function masthead(current: 'mailbox'): string {
 
 export type Failure = { status: number; message: string; suggestion?: string | undefined; requestId: string }
 
+/** In another language; `reference` is what a reader can quote. */
+type Spoken = { language: Language; reference: string }
+
 /** What a browser shows in place of the envelope of an error. */
-export const errorPage = ({ status, message, suggestion, requestId }: Failure, top: string): string =>
+export const errorPage = (
+  { status, message, suggestion, requestId }: Failure,
+  top: string,
+  { language, reference }: Spoken = { language: 'en', reference: `Error ${status} · request ${requestId}` },
+): string =>
   htmlPage({
     title: message,
+    language,
     top,
     body: `<main class="sheet">
 <h1>${escapeHtml(message)}</h1>
 ${suggestion ? `<p>${escapeHtml(suggestion)}</p>` : ''}
-<p class="quiet"><small>Error ${status} · request ${escapeHtml(requestId)}</small></p>
+<p class="quiet"><small>${escapeHtml(reference)}</small></p>
 </main>`,
   })

@@ -1,39 +1,48 @@
+import type { SubscriptionTexts } from '../features/subscriptions/subscription-texts.ts'
 import { escapeHtml } from '../lib/text/html.ts'
+import type { Language } from '../lib/text/languages.ts'
 import { htmlPage } from './page.ts'
 
 export type SubscriptionPage = {
+  language: Language
+  texts: SubscriptionTexts
   /** The name that the reader knows the sender by, and the address of the mail with the link, when it is known. */
   sender: { name: string; address: string | null }
   email: string
   subscribed: boolean
+  /** When that last changed; null when it has been so from the beginning. */
+  since: Date | null
   /** Where the button leads. */
   action: string
   top: string
 }
 
 /** Says who writes to whom, and lets the reader change whether they do. */
-export function subscriptionPage({ sender, email, subscribed, action, top }: SubscriptionPage): string {
+export function subscriptionPage(page: SubscriptionPage): string {
+  const { language, texts, sender, email, subscribed, since, action, top } = page
   const address = sender.address === null ? '' : ` <span class="quiet">(${escapeHtml(sender.address)})</span>`
   const name = `<strong>${escapeHtml(sender.name)}</strong>${address}`
-  const reader = `<strong>${escapeHtml(email)}</strong>`
+  const state = subscribed ? texts.subscribed : texts.unsubscribed
+  const statement = state.statement(name, `<strong>${escapeHtml(email)}</strong>`)
   return htmlPage({
-    title: `${subscribed ? 'Subscribed' : 'Unsubscribed'} · ${sender.name}`,
+    title: `${state.title} · ${sender.name}`,
+    language,
     top,
     body: `<main class="sheet">
-<h1>${subscribed ? 'You are subscribed' : 'You are unsubscribed'}</h1>
-<p>${
-      subscribed
-        ? `${name} may send emails to ${reader}, such as the one that this link was in.`
-        : `${name} sends no more such emails to ${reader}.`
-    }</p>
-<p class="quiet">${
-      subscribed
-        ? 'Messages about something that you have asked for, such as a receipt or a new password, do not depend on this.'
-        : 'Was this a mistake? You can take it back here.'
-    }</p>
+<h1>${escapeHtml(state.heading)}</h1>
+<p>${statement}</p>
+${since ? `<p>${escapeHtml(state.since(dateInWords(since, language)))}</p>` : ''}
+<p class="quiet">${escapeHtml(state.note)}</p>
 <form method="post" action="${escapeHtml(action)}">
-<button${subscribed ? ' class="primary"' : ''}>${subscribed ? 'Unsubscribe' : 'Subscribe again'}</button>
+<button${subscribed ? ' class="primary"' : ''}>${escapeHtml(state.button)}</button>
 </form>
 </main>`,
   })
 }
+
+/** The day in UTC: where the reader is nobody knows. */
+const dateInWords = (date: Date, language: Language): string =>
+  new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
+    dateStyle: 'long',
+    timeZone: 'UTC',
+  }).format(date)

@@ -11,6 +11,7 @@ import { deepScopes, hostileSends, previewAliases } from './cases/hostile-render
 import { manyElements, unmatchedEndTags } from './cases/hostile-text-part.ts'
 import { largeLists } from './cases/large-lists.ts'
 import { largeSends, largeWideSends } from './cases/large-sends.ts'
+import { forgedLinks, toggledSubscription } from './cases/link-floods.ts'
 import { manyConnections } from './cases/many-connections.ts'
 import { nameFlood } from './cases/name-flood.ts'
 import { openApiFlood } from './cases/openapi-flood.ts'
@@ -50,4 +51,6 @@ export const attacks: readonly Attack[] = [
   slowReaders,
   renderingTurns,
   compressedBodies,
+  forgedLinks,
+  toggledSubscription,
 ]

@@ -77,6 +77,23 @@ scenario('cli project', start, (test) => {
     assert.is((await as(keys).get(path)).status, 200)
   })
 
+  test('set changes the language, and nothing without being told what', async ({ cli, newProject, sql }) => {
+    const { id } = await newProject()
+    const set = ['project', 'set', '--project', id]
+    assert.equal(await cli.json([...set, '--language', 'de']), { id, language: 'de' })
+    const listed = await cli.json(['project', 'list'])
+    assert.is(listed.find((one: { id: string }) => one.id === id).language, 'de')
+    const [row] = await sql('select language from projects where id = $1', [id])
+    assert.is(row?.language, 'de')
+    assert.match(await cli.refusal(set), 'error: Name a setting to change')
+    assert.match(
+      await cli.refusal([...set, '--language', 'it']),
+      /It must be one of en, de, fr, es, nl, pt\.$/,
+    )
+    const { stdout } = await cli.run([...set, '--language', 'pt'])
+    assert.is(stdout, `The project ${id} was changed.\n\n  language  pt\n`)
+  })
+
   test('disable and enable decide whether mail is taken', async ({ cli, as, newProject }) => {
     const { id, secret, domain } = await newProject()
     const send = () => as(secret).post('/v1/send', sendBody({ domain }))
@@ -114,6 +131,7 @@ scenario('cli project', start, (test) => {
     for (const args of [
       ['project', 'rotate-keys'],
       ['project', 'disable', '--reason', 'x'],
+      ['project', 'set', '--language', 'fr'],
       ['domain', 'add', '--domain', 'a.example'],
       ['jobs', 'redrive', '--queue', 'emails.deliver'],
     ]) {

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { newsletter } from '../features/subscriptions/subscription-support.ts'
 import { MINUTE } from '../support/clock.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
@@ -106,6 +108,25 @@ scenario(
       }
       assert.is((await ask(service, '2001:db8:0:1:ffff::1')).status, 429)
       assert.is((await ask(service, '2001:db8:0:2::1')).status, 200)
+    })
+
+    test('may follow a link that works, whoever else does from the same address, so many times a minute', async (service) => {
+      const links = await Promise.all(
+        ['a', 'b', 'c'].map((name) => newsletter(service, `${name}@example.org`)),
+      )
+      const follow = (token: string, address = '192.0.2.60') =>
+        service.call('POST', `/unsubscribe/${token}`, { headers: from(address) })
+      const forge = () => follow(randomBytes(64).toString('base64url'))
+      for (let count = 0; count < 5; count += 1) {
+        for (const { token } of links) assert.is((await follow(token)).status, 200)
+      }
+      assertRefused(await follow(links[0]?.token ?? '', '192.0.2.61'), 429, 'RATE_LIMIT_EXCEEDED')
+      const { token: fresh } = await newsletter(service, 'd@example.org')
+      for (let count = 0; count < 5; count += 1) assertRefused(await forge(), 404, 'RESOURCE_NOT_FOUND')
+      assertRefused(await forge(), 429, 'RATE_LIMIT_EXCEEDED')
+      assert.is((await follow(fresh, '192.0.2.62')).status, 200)
+      service.clock.advance(MINUTE)
+      assert.is((await follow(links[0]?.token ?? '')).status, 200)
     })
 
     test('is who a trusted proxy says, not what the client has sent it', async (service) => {

@@ -185,6 +185,23 @@ scenario('The MIME message: DKIM', nothingShared, (test) => {
     assert.equal(await dkimResults(body), ['neutral'])
   })
 
+  test('the signature covers both headers that unsubscribe with one click (RFC 8058, 4)', async () => {
+    const url = '<https://sender.example/unsubscribe/1>'
+    const { raw } = await composed({
+      dkim: dkimKey,
+      headers: [
+        { name: 'List-Unsubscribe', value: url },
+        { name: 'List-Unsubscribe-Post', value: 'List-Unsubscribe=One-Click' },
+      ],
+    })
+    const [, names = ''] = /\bh=([^;]+);/.exec(raw.toString('latin1')) ?? []
+    const covered = names.split(':').map((name) => name.trim())
+    for (const name of ['list-unsubscribe', 'list-unsubscribe-post']) assert.ok(covered.includes(name), names)
+    assert.equal(await dkimResults(raw), ['pass'])
+    const elsewhere = raw.toString('latin1').replace(url, url.replace('/1', '/2'))
+    assert.equal(await dkimResults(Buffer.from(elsewhere, 'latin1')), ['fail'])
+  })
+
   test('a second From, above or below, breaks the signature', async () => {
     const { raw } = await composed({ dkim: dkimKey })
     const text = raw.toString('latin1')

@@ -23,9 +23,9 @@ export type Visit = { page: Page; complaints: string[]; close: () => Promise<voi
 const WIDE = { width: 1280, height: 800 }
 const NARROW = { width: 390, height: 844 }
 
-/** Opens an address of the service, and waits until everything is loaded. */
-export async function visit(browser: Browser, url: string, status = 200): Promise<Visit> {
-  const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light' })
+/** Opens an address of the service in a browser that speaks `locale`, and waits until everything is loaded. */
+export async function visit(browser: Browser, url: string, status = 200, locale = 'en-US'): Promise<Visit> {
+  const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', locale })
   // No wait of a test is a measurement of the machine.
   context.setDefaultTimeout(60_000)
   const page = await context.newPage()

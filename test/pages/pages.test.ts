@@ -217,16 +217,6 @@ scenario('Pages in a browser', start, (test) => {
   )
 
   page(
-    'a mangled link says what to do',
-    ({ service, mail }) => `${service.url}${mail.unsubscribe.slice(0, -5)}`,
-    async (visited) => {
-      await assertSound(visited, 'mangled-link')
-      assert.match(await visited.page.getByRole('main').innerText(), 'Open the link from the email again')
-    },
-    404,
-  )
-
-  page(
     'what is not there says so',
     ({ service }) => `${service.url}/nothing`,
     (visited) => assertSound(visited, 'nothing-there'),

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import type { Services } from '../../ctx.ts'
-import { createProjectInput } from '../../features/projects/projects.input.ts'
+import { badRequest } from '../../errors.ts'
+import { changeSettings, type ProjectSettings } from '../../features/projects/project-settings.ts'
+import { createProjectInput, projectLanguageInput } from '../../features/projects/projects.input.ts'
 import {
   createProject,
   listProjects,
@@ -9,6 +11,7 @@ import {
   setProjectDisabled,
 } from '../../features/projects/projects.ts'
 import { line } from '../../lib/fields.ts'
+import { LANGUAGES } from '../../lib/text/languages.ts'
 import { checked, checkedId, checkedLimit, type Output, withJson } from './options.ts'
 import { fields, oneLine, table, time } from './output.ts'
 import { type Answer, answerWithServices, serviceCtx } from './run.ts'
@@ -23,6 +26,7 @@ export function addProjectCommands(program: Command): void {
   addCreate(project)
   addList(project)
   addRotateKeys(project)
+  addSet(project)
   addDisable(project)
   addEnable(project)
 }
@@ -88,6 +92,28 @@ function addRotateKeys(project: Command): void {
         json: { public: keys.public, secret: keys.secret },
         text: `The old keys of the project ${id} do not work any more. The new ones:\n\n${fields(keys)}\n\n${ONLY_NOW}`,
       }
+    }),
+  )
+}
+
+function addSet(project: Command): void {
+  withJson(
+    project
+      .command('set')
+      .description('Change settings of a project; what is not named stays as it is')
+      .requiredOption('--project <id>', 'the id of the project', checkedId)
+      .option(
+        '--language <code>',
+        `what footers and pages speak to contacts without a locale: ${LANGUAGES.join(', ')}`,
+        checked(projectLanguageInput),
+      ),
+  ).action(({ project: id, json = false, ...settings }: Output & { project: string } & ProjectSettings) =>
+    answerWithServices({ json }, async (services) => {
+      const changed = Object.entries(settings)
+      if (changed.length === 0) throw badRequest('Name a setting to change; --help lists them.')
+      await changeSettings(serviceCtx(services), id, settings)
+      const text = `The project ${id} was changed.\n\n${fields(Object.fromEntries(changed))}`
+      return { json: { id, ...settings }, text }
     }),
   )
 }

@@ -2,12 +2,21 @@ import type { Config } from '../../config.ts'
 import type { Ctx } from '../../ctx.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
+import { chosenLanguage } from '../../lib/text/languages.ts'
 import type { TemplateVariables } from '../../templating/template-variables.ts'
+import { withFooter } from '../subscriptions/footer.ts'
 import { type SubscriptionLinks, subscriptionLinks } from '../subscriptions/subscription-links.ts'
 import { render } from '../templates/render.ts'
 
 /** What a message is made from, the same for all of its recipients. */
-export type MessageSource = { subject: string; body: string; type: MessageType }
+export type MessageSource = {
+  subject: string
+  body: string
+  type: MessageType
+  from: { name?: string | undefined; email: string }
+  /** BCP 47 tag of the project's language; the footer speaks it to contacts whose `locale` is not known. */
+  language: string
+}
 
 export type MessageContact = {
   projectId: string
@@ -45,7 +54,7 @@ export async function compose(
   const needsFooter = source.type === 'MARKETING' && !holdsLink(html, links)
   return {
     subject,
-    html: needsFooter ? withFooter(html, links) : html,
+    html: needsFooter ? withFooter(html, footerOf(source, contact, links)) : html,
     headers: source.type === 'TRANSACTIONAL' ? [] : oneClickHeaders(links),
   }
 }
@@ -96,11 +105,11 @@ function variablesFor(contact: MessageContact, links: SubscriptionLinks, extra: 
 const holdsLink = (html: string, { unsubscribeUrl, manageUrl }: SubscriptionLinks): boolean =>
   html.includes(unsubscribeUrl) || html.includes(manageUrl)
 
-function withFooter(html: string, links: SubscriptionLinks): string {
-  const footer = `<p style="margin-top:32px;font-size:12px;color:#666666;text-align:center">You receive this email because you subscribed. <a href="${links.unsubscribeUrl}" style="color:#666666">Unsubscribe</a> or <a href="${links.manageUrl}" style="color:#666666">manage your preferences</a>.</p>`
-  const end = html.search(/<\/body\s*>/i)
-  return end === -1 ? `${html}\n${footer}` : `${html.slice(0, end)}${footer}\n${html.slice(end)}`
-}
+const footerOf = ({ from, language }: MessageSource, { data }: MessageContact, links: SubscriptionLinks) => ({
+  language: chosenLanguage(data.locale, language),
+  sender: from.name || from.email,
+  links,
+})
 
 /** RFC 8058: the pair that lets mail clients unsubscribe with one click. */
 const oneClickHeaders = (links: SubscriptionLinks) => [

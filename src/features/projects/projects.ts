@@ -41,7 +41,7 @@ export async function rotateKeys(ctx: Ctx, projectId: string): Promise<ProjectKe
   return keys
 }
 
-const unknownProject = (id: string) => new AppError('RESOURCE_NOT_FOUND', `There is no project ${id}.`)
+export const unknownProject = (id: string) => new AppError('RESOURCE_NOT_FOUND', `There is no project ${id}.`)
 
 export type ProjectSummary = {
   id: string
@@ -49,6 +49,8 @@ export type ProjectSummary = {
   public: string
   disabled: boolean
   disabledReason: string | null
+  /** BCP 47 tag of the language in which contacts are spoken to. */
+  language: string
   createdAt: Date
 }
 
@@ -58,6 +60,7 @@ const summaryOf = ({
   publicKey,
   disabled,
   disabledReason,
+  language,
   createdAt,
 }: Project): ProjectSummary => ({
   id,
@@ -65,6 +68,7 @@ const summaryOf = ({
   public: publicKey,
   disabled,
   disabledReason,
+  language,
   createdAt,
 })
 

@@ -6,6 +6,7 @@ import type { TemplateVariables } from '../../templating/template-variables.ts'
 import { type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
 import { findContact } from '../contacts/contacts.ts'
 import { compose, composedVariables, type MessageContact, type MessageSource } from '../emails/compose.ts'
+import { projectLanguage } from '../projects/project-settings.ts'
 import { renderText } from '../templates/render.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { getTemplate } from '../templates/templates.ts'
@@ -28,12 +29,17 @@ export async function previewTemplate(ctx: Ctx, input: PreviewInput): Promise<Te
   return { subject, html, text: await renderText(ctx, html), variables }
 }
 
+/** Who sends what no template says the sender of. */
+const SOMEBODY = { email: 'sender@example.com' }
+
 async function sourceOf(ctx: Ctx, input: PreviewInput): Promise<MessageSource> {
   const template = input.templateId === undefined ? null : await getTemplate(ctx, input.templateId)
   return {
     subject: input.subject ?? template?.subject ?? '',
     body: input.body ?? template?.body ?? '',
     type: input.type ?? template?.type ?? 'MARKETING',
+    from: template ? { email: template.from, name: template.fromName ?? undefined } : SOMEBODY,
+    language: await projectLanguage(ctx),
   }
 }
 

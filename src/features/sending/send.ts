@@ -11,6 +11,7 @@ import { recordFieldNames } from '../contacts/field-names.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
 import { keepsMail, unverifiedSender } from '../domains/sender.ts'
 import { compose } from '../emails/compose.ts'
+import { projectLanguage } from '../projects/project-settings.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { type AttachmentFile, assertMessageSize, readAttachments } from './attachments.ts'
 import type { NamedAddress, Sender } from './recipients.input.ts'
@@ -44,7 +45,7 @@ async function tryToSend(
 ): Promise<SendResult | null> {
   const now = ctx.now()
   const known = await readContext(ctx, input)
-  const message = messageOf(input, known)
+  const message = messageOf(input, known, await projectLanguage(ctx))
   await assertSyntax(ctx, 'subject', message.subject)
   await assertSyntax(ctx, 'body', message.body)
   if (!known.domainVerified) throw await unverifiedSender(ctx, domainOf(message.from.email))
@@ -97,7 +98,7 @@ function contactNeedOf(input: SendInput, change: DataChange, { contacts }: SendC
 
 const keyHashOf = (ctx: Ctx) => (ctx.actor.kind === 'key' ? ctx.actor.keyHash : null)
 
-function messageOf(input: SendInput, { template }: SendContext): Message {
+function messageOf(input: SendInput, { template }: SendContext, language: string): Message {
   const from = input.from
     ? { email: input.from.email, name: senderName(input.from, input.name) }
     : { email: template?.from ?? '', name: template?.fromName ?? undefined }
@@ -107,6 +108,7 @@ function messageOf(input: SendInput, { template }: SendContext): Message {
     subject: input.subject ?? template?.subject ?? '',
     body: input.body ?? template?.body ?? '',
     type: template?.type ?? 'TRANSACTIONAL',
+    language,
   }
 }
 

@@ -38,6 +38,8 @@ export type Message = {
   subject: string
   body: string
   type: MessageType
+  /** Of the project. */
+  language: string
 }
 
 export type Addressed = {

@@ -1,29 +1,44 @@
 import { SYSTEM } from '../../admission/access.ts'
 import { type Ctx, createCtx } from '../../ctx.ts'
-import { type Exchange, replyHtml } from '../../http/exchange.ts'
+import { type Exchange, type Headers, reply, replyHtml, wantsHtml } from '../../http/exchange.ts'
 import type { HttpParts } from '../../http/http-parts.ts'
 import type { ServerRoute } from '../../http/server.ts'
+import { chosenLanguage, preferredLanguage } from '../../lib/text/languages.ts'
+import { errorPage, type Failure } from '../../pages/page.ts'
 import { subscriptionPage } from '../../pages/subscription-page.ts'
-import { followLink, type Subscription, subscriptionOfLink } from './subscription.ts'
+import { followLink, type OnGuess, type Subscription, subscriptionOfLink } from './subscription.ts'
+import { SUBSCRIPTION_TEXTS, type SubscriptionTexts } from './subscription-texts.ts'
 
 /**
  * The pages behind the links in mail. Opening one changes nothing, because scanners open every link; the
- * button does, and so does the POST of a mail client (RFC 8058).
+ * button does, and so does the POST of a mail client (RFC 8058), whatever its body.
  */
-export const subscriptionRoutes = ({ services }: HttpParts): ServerRoute[] => {
+export const subscriptionRoutes = ({ services, strangers }: HttpParts): ServerRoute[] => {
+  const { basePath } = services.config
   const ctxOf = ({ requestId }: Exchange) => createCtx(services, SYSTEM, requestId)
-  const showing = (path: string): ServerRoute => ({
-    method: 'GET',
+  const guessOf =
+    ({ request }: Exchange, token: string): OnGuess =>
+    () =>
+      strangers.countLink(request, token, services.now())
+  const pageRoute = (method: string, path: string, handle: ServerRoute['handle']): ServerRoute => ({
+    method,
     path,
     isPage: true,
-    handle: (exchange, { token = '' }) => show(ctxOf(exchange), exchange, token),
+    failurePage: (failure, exchange) => failurePage(failure, exchange, `${basePath}/`),
+    handle,
   })
-  const changing = (path: string, subscribed: boolean): ServerRoute => ({
-    method: 'POST',
-    path,
-    isPage: true,
-    handle: (exchange, { token = '' }) => change(ctxOf(exchange), exchange, token, subscribed),
-  })
+  const showing = (path: string) =>
+    pageRoute('GET', path, async (exchange, { token = '' }) => {
+      const ctx = ctxOf(exchange)
+      replyPage(ctx, exchange, await subscriptionOfLink(ctx, token, guessOf(exchange, token)), token)
+    })
+  const changing = (path: string, subscribed: boolean) =>
+    pageRoute('POST', path, async (exchange, { token = '' }) => {
+      const ctx = ctxOf(exchange)
+      const found = await followLink(ctx, token, subscribed, guessOf(exchange, token))
+      if (wantsHtml(exchange.request)) replyPage(ctx, exchange, found, token)
+      else reply(exchange, 200, TEXT_HEADERS, `${stateOf(found).heading}.\n`)
+    })
   return [
     // A link may be cut off before its token.
     ...['/manage', '/unsubscribe', '/subscribe'].flatMap((path) =>
@@ -34,13 +49,14 @@ export const subscriptionRoutes = ({ services }: HttpParts): ServerRoute[] => {
   ]
 }
 
-async function show(ctx: Ctx, exchange: Exchange, token: string): Promise<void> {
-  replyPage(ctx, exchange, await subscriptionOfLink(ctx, token), token)
+const TEXT_HEADERS: Headers = {
+  'content-type': 'text/plain; charset=utf-8',
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
 }
 
-async function change(ctx: Ctx, exchange: Exchange, token: string, subscribed: boolean): Promise<void> {
-  replyPage(ctx, exchange, await followLink(ctx, token, subscribed), token)
-}
+const stateOf = ({ language, subscribed }: Subscription) =>
+  SUBSCRIPTION_TEXTS[language][subscribed ? 'subscribed' : 'unsubscribed']
 
 function replyPage(
   { config: { basePath } }: Ctx,
@@ -50,5 +66,20 @@ function replyPage(
 ): void {
   const top = `${basePath}/`
   const action = `${top}${found.subscribed ? 'unsubscribe' : 'subscribe'}/${encodeURIComponent(token)}`
-  replyHtml(exchange, 200, subscriptionPage({ ...found, action, top }))
+  const texts = SUBSCRIPTION_TEXTS[found.language]
+  replyHtml(exchange, 200, subscriptionPage({ ...found, texts, action, top }))
+}
+
+/** In the language of the browser: whose link it is nobody knows. */
+function failurePage({ status, requestId }: Failure, { request }: Exchange, top: string): string {
+  const language = chosenLanguage(preferredLanguage(request.headers['accept-language']))
+  const texts = SUBSCRIPTION_TEXTS[language]
+  const { heading, advice } = noticeOf(texts, status)
+  const failure = { status, message: heading, suggestion: advice, requestId }
+  return errorPage(failure, top, { language, reference: texts.reference(status, requestId) })
+}
+
+function noticeOf(texts: SubscriptionTexts, status: number) {
+  if (status === 404) return texts.deadLink
+  return status === 429 ? texts.tooOften : texts.trouble
 }

@@ -2,59 +2,86 @@ import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, forProject } from '../../ctx.ts'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../lib/ids.ts'
+import { chosenLanguage, type Language } from '../../lib/text/languages.ts'
 import { type LinkedContact, readLinkedContact, setSubscription } from './subscription.sql.ts'
 import { isLinkOf, type Link, readLink } from './subscription-links.ts'
+import { SUBSCRIPTION_TEXTS } from './subscription-texts.ts'
 
 export type Subscription = {
   email: string
   subscribed: boolean
+  /** When that last changed; null when it has been so from the beginning. */
+  since: Date | null
   /** By the name that the mail with the link had, or that of the project; the address when the mail is known. */
   sender: { name: string; address: string | null }
+  /** In which the contact is spoken to. */
+  language: Language
 }
 
+/**
+ * Counts a look at a link that nobody has verified yet; it may throw. What it returns is called when the link turns out
+ * to be one.
+ */
+export type OnGuess = () => () => void
+
 /** Who writes to whom behind a link in a mail. Throws when the link is not one of the contact's address. */
-export async function subscriptionOfLink(ctx: Ctx, token: string): Promise<Subscription> {
-  const { contact } = await openLink(ctx, token)
-  return subscriptionOf(contact, contact.subscribed)
+export async function subscriptionOfLink(ctx: Ctx, token: string, onGuess: OnGuess): Promise<Subscription> {
+  const { contact } = await openLink(ctx, token, onGuess)
+  return subscriptionOf(contact)
 }
 
 /**
  * Sets the state that a link asks for and records the event of the change, in one commit; no event when nothing changes.
- * Throws when the link is not one of the contact's address.
+ * An unsubscription counts for the campaign of the mail with the link. Throws when the link is not one of the contact's
+ * address.
  */
-export async function followLink(ctx: Ctx, token: string, subscribed: boolean): Promise<Subscription> {
-  const { link, contact } = await openLink(ctx, token)
-  const { projectId, contactId } = link
+export async function followLink(
+  ctx: Ctx,
+  token: string,
+  subscribed: boolean,
+  onGuess: OnGuess,
+): Promise<Subscription> {
+  const { link, contact } = await openLink(ctx, token, onGuess)
+  const { projectId, contactId, emailId } = link
   const now = ctx.now()
-  const [changed] = await ctx.sql(setSubscription, {
+  const [result] = await ctx.sql(setSubscription, {
     projectId,
     contactId,
+    emailId,
     subscribed,
     eventId: newId(now),
-    source: 'link',
+    tallyId: newId(now),
     now,
     email: contact.email,
   })
-  if (!changed?.known) throw deadLink()
-  wakeFollowers(forProject(ctx, projectId), [changed])
-  return subscriptionOf(contact, subscribed)
+  if (!result?.known) throw deadLink()
+  wakeFollowers(forProject(ctx, projectId), [result])
+  return subscriptionOf({ ...contact, subscribed, since: result.changed ? now : contact.since })
 }
 
-const subscriptionOf = (
-  { email, projectName, fromName, fromEmail }: LinkedContact,
-  subscribed: boolean,
-): Subscription => ({ email, subscribed, sender: { name: fromName || projectName, address: fromEmail } })
+const subscriptionOf = (contact: LinkedContact): Subscription => ({
+  email: contact.email,
+  subscribed: contact.subscribed,
+  since: contact.since,
+  sender: { name: contact.fromName || contact.projectName, address: contact.fromEmail },
+  language: chosenLanguage(contact.locale, contact.language),
+})
 
-const deadLink = () =>
-  new AppError('RESOURCE_NOT_FOUND', 'This link does not work.', {
-    suggestion:
-      'A part of it may be missing, or the address that the email went to is not known here any more. Open the link from the email again, or copy the whole of it. If that does not help, answer the email and ask its sender.',
-  })
+const deadLink = () => {
+  const { heading, advice } = SUBSCRIPTION_TEXTS.en.deadLink
+  return new AppError('RESOURCE_NOT_FOUND', heading, { suggestion: advice })
+}
 
-async function openLink(ctx: Ctx, token: string): Promise<{ link: Link; contact: LinkedContact }> {
+async function openLink(
+  ctx: Ctx,
+  token: string,
+  onGuess: OnGuess,
+): Promise<{ link: Link; contact: LinkedContact }> {
   const link = readLink(token)
   if (!link) throw deadLink()
+  const wasNoGuess = onGuess()
   const [contact] = await ctx.sql(readLinkedContact, link)
   if (!contact || !isLinkOf(ctx.config, link, contact)) throw deadLink()
+  wasNoGuess()
   return { link, contact }
 }

@@ -5,7 +5,7 @@ import { networksOf, subscriberOf } from '../../lib/net/networks.ts'
 
 const MINUTE = 60_000
 /** Of some 200 bytes each. Above, the oldest make room: to use that takes a network of many addresses. */
-const MAX_ADDRESSES = 20_000
+const MAX_WINDOWS = 20_000
 
 type Window = { used: number; resetAt: number }
 
@@ -16,11 +16,15 @@ type Options = {
   trustedProxies: readonly string[]
 }
 
-/** How many requests without a valid key an address may make. The count is that of this process. */
+/**
+ * How many requests without a valid key an address may make, and how many may come with the same link from a mail. The
+ * count is that of this process.
+ */
 export class StrangerLimit {
   readonly #perMinute: number
   readonly #isProxy: (address: string) => boolean
-  readonly #windows = new Map<string, Window>()
+  readonly #addresses = new Map<string, Window>()
+  readonly #links = new Map<string, Window>()
 
   constructor({ perMinute, trustedProxies }: Options) {
     this.#perMinute = perMinute
@@ -30,35 +34,57 @@ export class StrangerLimit {
   /** Counts a request, as one or as `cost`; throws RATE_LIMIT_EXCEEDED. The function it returns takes that back. */
   count(request: IncomingMessage, now: Date, cost = 1): () => void {
     if (this.#perMinute === 0 || cost === 0) return () => {}
-    const window = this.#windowOf(subscriberOf(clientAddress(request, this.#isProxy)), now.getTime())
-    if (window.used + cost > this.#perMinute) throw this.#exceeded(window, now)
+    const address = subscriberOf(clientAddress(request, this.#isProxy))
+    const window = windowOf(this.#addresses, address, now.getTime())
+    if (window.used + cost > this.#perMinute) throw this.#exceeded(window, now, OF_ADDRESS)
     window.used += cost
     return () => {
       window.used -= cost
     }
   }
 
-  #windowOf(address: string, now: number): Window {
-    const known = this.#windows.get(address)
-    // Far ahead it was made by a clock that has been set back since.
-    if (known && known.resetAt > now && known.resetAt <= now + MINUTE) return known
-    this.#windows.delete(address)
-    const [oldest] = this.#windows.size >= MAX_ADDRESSES ? this.#windows.keys() : []
-    if (oldest !== undefined) this.#windows.delete(oldest)
-    const window = { used: 0, resetAt: now + MINUTE }
-    this.#windows.set(address, window)
-    return window
+  /**
+   * Counts a request with a link from a mail. The function it returns is called when the link turns out to be one: then
+   * it is not counted for the address, since mail providers follow the links of many people from a few.
+   */
+  countLink(request: IncomingMessage, link: string, now: Date): () => void {
+    if (this.#perMinute === 0) return () => {}
+    const wasNoGuess = this.count(request, now)
+    const window = windowOf(this.#links, link, now.getTime())
+    if (window.used >= this.#perMinute) throw this.#exceeded(window, now, OF_LINK)
+    window.used += 1
+    return wasNoGuess
   }
 
-  #exceeded({ used, resetAt }: Window, now: Date) {
+  #exceeded({ used, resetAt }: Window, now: Date, { whose, wayOut }: Wording) {
     const limit = this.#perMinute
     const resetSeconds = secondsUntil(resetAt, now)
     return tooManyRequests(
-      `More than ${limit} requests in a minute without a valid API key from this address.`,
+      `More than ${limit} requests in a minute ${whose}.`,
       { limit, remaining: limit - used, resetSeconds },
-      `Send the header "Authorization: Bearer <API key>", or try again in ${resetSeconds} seconds.`,
+      `${wayOut} again in ${resetSeconds} seconds.`,
     )
   }
+}
+
+type Wording = { whose: string; wayOut: string }
+
+const OF_ADDRESS: Wording = {
+  whose: 'without a valid API key from this address',
+  wayOut: 'Send the header "Authorization: Bearer <API key>", or try',
+}
+const OF_LINK: Wording = { whose: 'with this link', wayOut: 'Try' }
+
+function windowOf(windows: Map<string, Window>, holder: string, now: number): Window {
+  const known = windows.get(holder)
+  // Far ahead it was made by a clock that has been set back since.
+  if (known && known.resetAt > now && known.resetAt <= now + MINUTE) return known
+  windows.delete(holder)
+  const [oldest] = windows.size >= MAX_WINDOWS ? windows.keys() : []
+  if (oldest !== undefined) windows.delete(oldest)
+  const window = { used: 0, resetAt: now + MINUTE }
+  windows.set(holder, window)
+  return window
 }
 
 /** Who asks: the peer or, when that is a proxy that is trusted, the nearest address before it that is none. */

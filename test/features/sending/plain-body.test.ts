@@ -24,7 +24,7 @@ scenario('A body without HTML', start, (test) => {
     const template = await templateOf(service, { type: 'MARKETING' })
     const { email } = await sent(service, { to, template, body: 'One\nTwo' })
     const { message } = await delivered(service, email.id)
-    assert.match(message.html ?? '', /^One<br>\nTwo\n<p style/)
+    assert.match(message.html ?? '', /^One<br>\nTwo\n<p lang="en"/)
     assert.match(message.text ?? '', /^One\nTwo\n\nYou receive/)
   })
 

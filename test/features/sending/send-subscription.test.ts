@@ -94,7 +94,7 @@ scenario('The type of a template', start, (test) => {
         template: await templateOf(service, { type, body }),
       })
       const links = email.html.match(/\/unsubscribe\/[\w-]+/g) ?? []
-      assert.is(email.html.includes('You receive this email because'), footer)
+      assert.is(email.html.includes('You receive this email from'), footer)
       if (footer) {
         assert.is(links.length, 1)
         assert.match(email.html, '/manage/')
@@ -108,6 +108,26 @@ scenario('The type of a template', start, (test) => {
     const template = await templateOf(service, { type: 'MARKETING', body: '<html><BODY>News</BODY ></html>' })
     const { email } = await sent(service, { ...BARE, to, template })
     assert.match(email.html, /^<html><BODY>News<p.+<\/p>\n<\/BODY ><\/html>$/s)
+  })
+
+  for (const comment of ['<!-- no </body> here -->', '<!--[if mso]></body><![endif]-->']) {
+    test(`does not put the footer into ${comment}`, async (service) => {
+      const to = 'comment@example.org'
+      await subscriber(service, to)
+      const body = `<body>${comment}News</body>${comment}`
+      const template = await templateOf(service, { type: 'MARKETING', body })
+      const { email } = await sent(service, { ...BARE, to, template })
+      assert.ok(email.html.startsWith(`<body>${comment}News<p`), email.html)
+      assert.ok(email.html.endsWith(`</p>\n</body>${comment}`), email.html)
+    })
+  }
+
+  test('puts the footer at the end of a document whose only end is in a comment', async (service) => {
+    const to = 'only-comment@example.org'
+    await subscriber(service, to)
+    const template = await templateOf(service, { type: 'MARKETING', body: '<p>News</p><!-- </body> -->' })
+    const { email } = await sent(service, { ...BARE, to, template })
+    assert.match(email.html, /^<p>News<\/p><!-- <\/body> -->\n<p.+<\/p>$/s)
   })
 
   test('counts also when the request brings its own body', async (service) => {

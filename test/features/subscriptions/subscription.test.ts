@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
 import { deriveKey, sign } from '../../../src/lib/secrets.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Body, type Service, startService } from '../../support/service.ts'
+import { type Service, startService } from '../../support/service.ts'
 import { eventsOf, sent, withoutTrace } from '../sending/send-support.ts'
+import { click, isSubscribed, tokenOf } from './subscription-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -12,22 +13,13 @@ const PAGES: Page[] = ['unsubscribe', 'subscribe', 'manage']
 /** A contact, and the token of a link in a mail to it. */
 async function linked(service: Service, to: string, subscribed = true) {
   const { contact, email } = await sent(service, { to, subscribed, body: '{{unsubscribeUrl}}' })
-  return { contact, token: String(email.html.split('/').at(-1)) }
+  return { contact, token: tokenOf(email.html) }
 }
 
 const open = ({ call }: Service, page: Page, token: string) => call('GET', `/${page}/${token}`)
 
-/** As a mail client does it (RFC 8058). */
-const click = ({ call }: Service, page: Page, token: string) =>
-  call('POST', `/${page}/${token}`, {
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: 'List-Unsubscribe=One-Click',
-  })
-
-async function stateOf({ sql }: Service, id: string): Promise<boolean> {
-  const [contact] = await sql<Body>('select subscribed from contacts where id = $1', [id])
-  return contact.subscribed
-}
+/** As a browser does it. */
+const press = ({ call }: Service, path = '') => call('POST', path, { headers: { accept: 'text/html' } })
 
 /** The token with one character replaced. */
 const changedAt = (token: string, index: number) =>
@@ -42,7 +34,7 @@ scenario('The subscription pages', start, (test) => {
       assert.match(answer.text, 'You are subscribed')
       assert.match(answer.headers.get('content-type') ?? '', 'text/html')
       assert.is(answer.headers.get('cache-control'), 'no-store')
-      assert.is(await stateOf(service, contact.id), true)
+      assert.is(await isSubscribed(service, contact.id), true)
     })
   }
 
@@ -53,7 +45,7 @@ scenario('The subscription pages', start, (test) => {
       assert.is(answer.status, 200)
       assert.match(answer.text, 'You are unsubscribed')
     }
-    assert.is(await stateOf(service, contact.id), false)
+    assert.is(await isSubscribed(service, contact.id), false)
     assert.equal(await eventsOf(service, contact.id), [
       { name: 'contact.unsubscribed', data: { source: 'link' } },
     ])
@@ -62,14 +54,14 @@ scenario('The subscription pages', start, (test) => {
   test('POST /unsubscribe needs no body', async (service) => {
     const { contact, token } = await linked(service, 'no-body@example.org')
     assert.is((await service.call('POST', `/unsubscribe/${token}`)).status, 200)
-    assert.is(await stateOf(service, contact.id), false)
+    assert.is(await isSubscribed(service, contact.id), false)
   })
 
   test('POST /subscribe subscribes, once, with an event', async (service) => {
     const { contact, token } = await linked(service, 'back@example.org', false)
     await click(service, 'subscribe', token)
     assert.match((await click(service, 'subscribe', token)).text, 'You are subscribed')
-    assert.is(await stateOf(service, contact.id), true)
+    assert.is(await isSubscribed(service, contact.id), true)
     assert.equal(await eventsOf(service, contact.id), [
       { name: 'contact.subscribed', data: { source: 'link' } },
     ])
@@ -78,7 +70,7 @@ scenario('The subscription pages', start, (test) => {
   test('POST /manage is not possible, because it says nothing', async (service) => {
     const { contact, token } = await linked(service, 'manage@example.org', false)
     assert.is((await click(service, 'manage', token)).status, 405)
-    assert.is(await stateOf(service, contact.id), false)
+    assert.is(await isSubscribed(service, contact.id), false)
   })
 
   test('the buttons lead back and forth', async (service) => {
@@ -86,9 +78,9 @@ scenario('The subscription pages', start, (test) => {
     const action = (html: string) => /<form method="post" action="([^"]+)"/.exec(html)?.[1]
     const shown = await open(service, 'manage', token)
     assert.is(action(shown.text), `/unsubscribe/${token}`)
-    const gone = await service.call('POST', action(shown.text) ?? '')
+    const gone = await press(service, action(shown.text))
     assert.is(action(gone.text), `/subscribe/${token}`)
-    const back = await service.call('POST', action(gone.text) ?? '')
+    const back = await press(service, action(gone.text))
     assert.is(action(back.text), `/unsubscribe/${token}`)
   })
 
@@ -96,7 +88,7 @@ scenario('The subscription pages', start, (test) => {
     const { token } = await linked(service, 'one@example.org')
     const { contact } = await linked(service, 'other@example.org')
     await click(service, 'unsubscribe', token)
-    assert.is(await stateOf(service, contact.id), true)
+    assert.is(await isSubscribed(service, contact.id), true)
   })
 
   test('a link of a project that is disabled still unsubscribes', async (service) => {
@@ -104,7 +96,7 @@ scenario('The subscription pages', start, (test) => {
     await service.sql('update projects set disabled = true where id = $1', [service.project.id])
     try {
       assert.is((await click(service, 'unsubscribe', token)).status, 200)
-      assert.is(await stateOf(service, contact.id), false)
+      assert.is(await isSubscribed(service, contact.id), false)
     } finally {
       await service.sql('update projects set disabled = false where id = $1', [service.project.id])
     }
@@ -132,7 +124,7 @@ scenario('The subscription pages', start, (test) => {
         assert.is((await open(service, page, wrong)).status, 404, wrong)
         if (page !== 'manage') assert.is((await click(service, page, wrong)).status, 404, wrong)
       }
-      assert.is(await stateOf(service, contact.id), true)
+      assert.is(await isSubscribed(service, contact.id), true)
       assert.equal(await eventsOf(service, contact.id), [])
     })
   }
@@ -157,13 +149,13 @@ scenario('The subscription pages', start, (test) => {
       assert.is((await open(service, page, own)).status, 200)
     }
     assert.is((await click(service, 'unsubscribe', token)).status, 404)
-    assert.is(await stateOf(service, contact.id), true)
+    assert.is(await isSubscribed(service, contact.id), true)
     assert.is((await click(service, 'unsubscribe', own)).status, 200)
     assert.is((await click(service, 'subscribe', token)).status, 404)
-    assert.is(await stateOf(service, contact.id), false)
+    assert.is(await isSubscribed(service, contact.id), false)
     await change('before@example.org')
     assert.is((await click(service, 'subscribe', token)).status, 200)
-    assert.is(await stateOf(service, contact.id), true)
+    assert.is(await isSubscribed(service, contact.id), true)
   })
 
   test('a link that is signed without an address is one of the address of its mail', async (service) => {
@@ -174,10 +166,10 @@ scenario('The subscription pages', start, (test) => {
     const old = Buffer.concat([ids, signature]).toString('base64url')
     assert.is.not(old, token)
     assert.is((await click(service, 'unsubscribe', old)).status, 200)
-    assert.is(await stateOf(service, contact.id), false)
+    assert.is(await isSubscribed(service, contact.id), false)
     await service.sql("update contacts set email = 'elsewhere@example.org' where id = $1", [contact.id])
     assert.is((await click(service, 'subscribe', old)).status, 404)
-    assert.is(await stateOf(service, contact.id), false)
+    assert.is(await isSubscribed(service, contact.id), false)
   })
 
   test('many clicks at once make one event', async (service) => {
