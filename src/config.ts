@@ -79,6 +79,7 @@ function build(v: Variables) {
       segments: v.QUOTA_SEGMENTS,
       templates: v.QUOTA_TEMPLATES,
       domains: v.QUOTA_DOMAINS,
+      campaigns: v.QUOTA_CAMPAIGNS,
       eventNames: v.QUOTA_EVENT_NAMES,
       contactFields: v.QUOTA_CONTACT_FIELDS,
       images: v.QUOTA_IMAGES,

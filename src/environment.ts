@@ -134,6 +134,7 @@ const variables = z.object({
   QUOTA_SEGMENTS: number(500).describe('per project, as all quotas; 0 = none'),
   QUOTA_TEMPLATES: number(5_000),
   QUOTA_DOMAINS: number(100),
+  QUOTA_CAMPAIGNS: number(10_000),
   QUOTA_EVENT_NAMES: number(10_000).describe('names of events, entries and exits of segments among them'),
   QUOTA_CONTACT_FIELDS: number(2_000).describe('names of custom fields'),
   QUOTA_IMAGES: number(10_000),

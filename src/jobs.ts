@@ -1,4 +1,5 @@
 import { countFieldsJob } from './features/contact-fields/count-fields.job.ts'
+import { advanceCampaignsJob } from './features/campaign-ledger/advance-campaigns.job.ts'
 import { deleteFieldsJob } from './features/contact-fields/delete-fields.job.ts'
 import { changeContactsJob } from './features/contact-jobs/change-contacts.job.ts'
 import { eraseTracesJob } from './features/contacts/erase-traces.job.ts'
@@ -24,6 +25,7 @@ export const PROJECT_WORKS: readonly ProjectWork[] = [
   eraseTracesJob,
   deleteFieldsJob,
   countFieldsJob,
+  advanceCampaignsJob,
   followSegmentsJob,
   computeSegmentsJob,
 ]

@@ -1,4 +1,7 @@
 import { builder } from './graphql/builder.ts'
+import './features/campaigns/campaigns.graphql.ts'
+import './features/campaigns/campaign-actions.graphql.ts'
+import './features/campaign-ledger/recipients.graphql.ts'
 import './features/configuration/configuration.graphql.ts'
 import './features/contact-jobs/contact-jobs.graphql.ts'
 import './features/contacts/contacts.graphql.ts'

@@ -20,6 +20,7 @@ export const USED_OF = {
   segments: countOf('segments'),
   templates: countOf('templates'),
   domains: countOf('domains'),
+  campaigns: countOf('campaigns'),
   images: countOf('uploads'),
   imageBytes: statement<Asked, Used>(
     'used-image-bytes',

@@ -25,6 +25,11 @@ const TOLD: Record<Quota, { of: string; variable: string; room: string; unit?: n
     variable: 'QUOTA_DOMAINS',
     room: 'Delete domains that nothing is sent from (DELETE /domains/:id)',
   },
+  campaigns: {
+    of: 'campaigns',
+    variable: 'QUOTA_CAMPAIGNS',
+    room: 'Delete campaigns that are over (DELETE /campaigns/:id)',
+  },
   eventNames: {
     of: 'names of events, those of the service itself among them',
     variable: 'QUOTA_EVENT_NAMES',

@@ -25,6 +25,8 @@ export type RestRoute = {
   upload: Upload | null
   /** The status of answers of which this is true, where what was done decides. */
   otherStatus: { status: number; applies: (data: unknown) => boolean } | null
+  /** A field of the answer that stands beside `data` when the answer is wrapped. */
+  besideData: string | null
   /** Fields that are not in the answer when they are null. */
   omittedWhenNull: readonly string[]
   /** Arguments that only GraphQL has. */
@@ -49,6 +51,7 @@ const route =
     shortErrorFor: [],
     upload: null,
     otherStatus: null,
+    besideData: null,
     omittedWhenNull: [],
     graphqlOnly: [],
     errors: [],
@@ -59,6 +62,7 @@ export const get = route('GET', 200)
 export const post = route('POST', 200)
 /** A POST that makes something. */
 export const create = route('POST', 201)
+export const put = route('PUT', 200)
 export const patch = route('PATCH', 200)
 export const remove = route('DELETE', 204)
 

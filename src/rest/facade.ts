@@ -173,13 +173,19 @@ async function answer(
   await replyInTurn(exchange, status, { ...JSON_HEADERS, ...headers }, body)
 }
 
-function bodyOf({ route: { wrapped, omittedWhenNull } }: RestOperation, result: unknown): unknown {
+function bodyOf(
+  { route: { wrapped, besideData, omittedWhenNull } }: RestOperation,
+  result: unknown,
+): unknown {
   const isShown = ([name, value]: [string, unknown]) => value !== null || !omittedWhenNull.includes(name)
   const data =
     omittedWhenNull.length > 0 && isJsonObject(result)
       ? Object.fromEntries(Object.entries(result).filter(isShown))
       : result
-  return wrapped ? { success: true, data } : data
+  if (!wrapped) return data
+  if (besideData === null || !isJsonObject(data)) return { success: true, data }
+  const { [besideData]: beside, ...others } = data
+  return { success: true, data: others, [besideData]: beside }
 }
 
 /** Sends a large list while it is read. `result` is the answer without its records. */

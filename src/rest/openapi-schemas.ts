@@ -13,6 +13,7 @@ import {
 } from 'graphql'
 import { mapToPrimitive, resolveFieldType } from 'sofa-api'
 import { z } from 'zod'
+import type { RestRoute } from '../graphql/rest-route.ts'
 import { referenceTo, type Schema } from './openapi-types.ts'
 import { projection, type RestOperation } from './operations.ts'
 
@@ -47,13 +48,17 @@ function orNull(schema: Schema): Schema {
   return { ...schema, type: [schema.type, 'null'] }
 }
 
-/** Every field is in every answer, null when it has no value; so all of them are required, but those `omitted` then. */
-function objectSchema(type: GraphQLObjectType, omitted: readonly string[]): Schema {
-  const fields = Object.values(type.getFields())
+/** How answers of a type differ from its fields. */
+type Shape = Pick<RestRoute, 'omittedWhenNull' | 'besideData'>
+const PLAIN: Shape = { omittedWhenNull: [], besideData: null }
+
+/** Every field is in every answer, null when it has no value; so all of them are required, but those that are left out then. */
+function objectSchema(type: GraphQLObjectType, { omittedWhenNull, besideData }: Shape): Schema {
+  const fields = Object.values(type.getFields()).filter(({ name }) => name !== besideData)
   return {
     type: 'object',
     ...described(type),
-    required: fields.map(({ name }) => name).filter((name) => !omitted.includes(name)),
+    required: fields.map(({ name }) => name).filter((name) => !omittedWhenNull.includes(name)),
     properties: Object.fromEntries(
       fields.map((field) => [field.name, { ...schemaOf(field.type), ...described(field) }]),
     ),
@@ -77,9 +82,7 @@ export function componentSchemas(
   operations: readonly RestOperation[],
 ): Record<string, Schema> {
   const found = new Map<string, Schema>()
-  const omitted = new Map(
-    operations.map(({ field, route }) => [getNamedType(field.type).name, route.omittedWhenNull]),
-  )
+  const shapes = new Map(operations.map(({ field, route }) => [getNamedType(field.type).name, route]))
   const answers = projection(schema, [...operations]).getTypeMap()
   const add = (given: GraphQLType): void => {
     const named = getNamedType(given)
@@ -88,7 +91,7 @@ export function componentSchemas(
     if (found.has(name)) return
     if (isEnumType(named)) found.set(name, enumSchema(named))
     if (!isObjectType(type)) return
-    found.set(name, objectSchema(type, omitted.get(name) ?? []))
+    found.set(name, objectSchema(type, shapes.get(name) ?? PLAIN))
     for (const field of Object.values(type.getFields())) add(field.type)
   }
   for (const { field, route } of operations) {

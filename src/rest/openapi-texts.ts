@@ -18,6 +18,7 @@ export const SECTIONS: Record<string, string> = {
   Contacts: 'People who are written to: their data, custom fields, CSV import and bulk changes.',
   Domains: 'Domains that mail is sent from, with the DNS records that they need.',
   Events: 'What contacts have done, with counts and uses of each name.',
+  Campaigns: 'Messages to an audience, each contact once, and what became of them.',
   Segments: 'Groups of contacts: those that meet a condition, or a list of members.',
   Templates: 'Messages with placeholders that are filled in when they are sent.',
   Uploads: 'Images to show in mail.',

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type GraphQLSchema, isRequiredArgument } from 'graphql'
+import { type GraphQLSchema, getNamedType, isObjectType, isRequiredArgument } from 'graphql'
 import { z } from 'zod'
 import type { Access } from '../admission/access.ts'
 import type { RestRoute } from '../graphql/rest-route.ts'
@@ -178,10 +178,11 @@ const statusesOf = ({ status, otherStatus }: RestRoute): number[] =>
 
 function success({ field, route, endpoint }: RestOperation, status: number): Answer {
   const data = schemaOf(field.type)
+  const beside = besideData(field, route)
   const wrapped: Schema = {
     type: 'object',
-    required: ['success', 'data'],
-    properties: { success: { const: true }, data },
+    required: ['success', 'data', ...Object.keys(beside)],
+    properties: { success: { const: true }, data, ...beside },
   }
   const replayed = { 'Idempotency-Replayed': referenceTo('headers', 'IdempotencyReplayed') }
   return {
@@ -191,6 +192,12 @@ function success({ field, route, endpoint }: RestOperation, status: number): Ans
       content: { 'application/json': { schema: route.wrapped ? wrapped : data } },
     }),
   }
+}
+
+function besideData({ type }: RestOperation['field'], route: RestRoute): Record<string, Schema> {
+  const named = getNamedType(type)
+  const beside = isObjectType(named) && route.besideData ? named.getFields()[route.besideData] : undefined
+  return beside ? { [beside.name]: { ...schemaOf(beside.type), ...described(beside) } } : {}
 }
 
 function failures(operations: readonly RestOperation[]): Record<string, Answer> {

@@ -1,5 +1,6 @@
 import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { type None, statement } from '../../db/sql.ts'
+import { DELETED_RECIPIENTS } from '../../messages/ledger.sql.ts'
 
 /**
  * Locks contacts, so that nothing is added to them. `many` says that one has more than `most` events or emails: too
@@ -29,11 +30,11 @@ const WAITING = `waiting as (
 
 /**
  * Deletes contacts; their emails, events, memberships and executions go with them, by the
- * foreign keys. Returns the files of their mail.
+ * foreign keys. They stay in the ledgers of campaigns, which have to add up. Returns the files of their mail.
  */
 export const deleteContacts = statement<{ projectId: string; ids: string[] }, { sets: string[] }>(
   'delete-contacts',
-  `with ${WAITING},
+  `with ${WAITING}, ${DELETED_RECIPIENTS},
    deleted as (delete from contacts where project_id = :projectId::uuid and id = any(:ids::uuid[]))
    select coalesce(array_agg(distinct attachment_set_id::text), '{}') as sets from emails
    where project_id = :projectId::uuid and contact_id = any(:ids::uuid[]) and attachment_set_id is not null`,
@@ -42,7 +43,7 @@ export const deleteContacts = statement<{ projectId: string; ids: string[] }, { 
 /** Takes all from contacts but their events and emails, which follow: nobody finds them. */
 export const hideContacts = statement<{ projectId: string; ids: string[] }>(
   'hide-contacts',
-  `with ${WAITING},
+  `with ${WAITING}, ${DELETED_RECIPIENTS},
    memberships as (delete from segment_members where project_id = :projectId::uuid
      and contact_id = any(:ids::uuid[])),
    executions as (delete from workflow_executions where project_id = :projectId::uuid

@@ -11,11 +11,12 @@ import {
   type SliceResult,
   type Turn,
 } from '../../queue/define-work.ts'
-import { projectsWithDueMail, readDueMail, releaseAbandoned } from './delivery.sql.ts'
+import { ProviderWatch } from '../provider-troubles/provider-watch.ts'
+import { Contents } from './contents.ts'
+import { type DueEmail, projectsWithDueMail, readDueMail, releaseAbandoned } from './delivery.sql.ts'
 import { HandOver } from './hand-over.ts'
 import { mailDeliveryWork } from './mail-delivery.ts'
-import { GONE, givenBack, type Outcome, type TakenEmail } from './outcome.ts'
-import { ProviderWatch } from './provider-watch.ts'
+import { GONE, givenBack, type Outcome, stoppedWith, type TakenEmail } from './outcome.ts'
 import { Settler } from './settler.ts'
 import { TakeTurns } from './take-turns.ts'
 import { TextParts } from './text-parts.ts'
@@ -31,6 +32,9 @@ const READ_BYTES = 1024 * 1024
 
 /** Writing a message of this many bytes takes milliseconds. */
 const LARGE_BYTES = 32 * 1024
+
+/** What was read of a message holds for so long. What has waited longer for a connection is looked at once more. */
+const FRESH_MS = 1_500
 
 /** Until mail is tried again that could not be read. */
 const UNREADABLE_MS = 5_000
@@ -50,7 +54,7 @@ export function deliverMailJob(
   const parts: Parts = {
     handOver: new HandOver(services, mailer, metrics, watch),
     settler: new Settler(services),
-    texts: new TextParts(services.rendering),
+    contents: new Contents(new TextParts(services.rendering)),
     large: new SingleFile(),
     turns: new TakeTurns(services, mailer.concurrency),
     connections: new Slots(mailer.concurrency, { perOwner: mostOf(mailer.concurrency) }),
@@ -87,7 +91,7 @@ const mostOf = (all: number): number => Math.ceil(all * 0.8)
 type Parts = {
   handOver: HandOver
   settler: Settler
-  texts: TextParts
+  contents: Contents
   large: SingleFile
   turns: TakeTurns
   connections: Slots
@@ -143,7 +147,7 @@ async function handOverSome(ctx: Ctx, parts: Parts, turn: Turn, emails: TakenEma
     const read = turn.isHeld() && !turn.signal.aborted ? await readAll(ctx, emails) : 'turn ended'
     await Promise.all(
       emails.map(async (taken) => {
-        const { outcome, handOverMs } = await outcomeFor(parts, turn, taken, read)
+        const { outcome, handOverMs } = await outcomeFor(ctx, parts, turn, taken, read)
         await parts.settler.settle(taken, outcome)
         parts.turns.release(handOverMs)
       }),
@@ -163,18 +167,24 @@ async function readAll(ctx: Ctx, emails: TakenEmail[]) {
 }
 
 async function outcomeFor(
-  { connections, handOver, texts, large }: Parts,
+  ctx: Ctx,
+  { connections, contents, handOver, large }: Parts,
   turn: Turn,
   taken: TakenEmail,
   read: Awaited<ReturnType<typeof readAll>> | 'turn ended',
 ): Promise<{ outcome: Outcome; handOverMs: number | null }> {
   if (read === 'turn ended') return { outcome: givenBack(null), handOverMs: null }
   if (read === 'unreadable') return { outcome: givenBack(null, UNREADABLE_MS), handOverMs: null }
-  const email = read.get(taken.id)
-  if (!email) return { outcome: GONE, handOverMs: null }
+  const due = read.get(taken.id)
+  if (!due) return { outcome: GONE, handOverMs: null }
+  const readAt = performance.now()
+  const stopped = stoppedWith(due)
+  if (stopped) return { outcome: stopped, handOverMs: null }
   // Made before a connection is taken: one that takes long is no reason to keep others from it.
-  const text = await beforeAbort(turn.signal, texts.of(turn.projectId, email.html ?? ''))
-  if (text === null) return { outcome: givenBack(null), handOverMs: null }
+  const content = await beforeAbort(turn.signal, contents.of(ctx, due, taken.size))
+  if (content === null) return { outcome: givenBack(null), handOverMs: null }
+  if ('status' in content) return { outcome: content, handOverMs: null }
+  const { email, text, rendered } = content
   // A turn of a backlog may have met mail that cannot wait for the rest of it.
   const urgent = turn.standing === 'fresh' || taken.priority === PRIORITIES.transactional
   const giveConnection = await connections.take(1, turn.projectId, { urgent })
@@ -183,10 +193,22 @@ async function outcomeFor(
     const isHeld = () => turn.isHeld() && !turn.signal.aborted
     if (taken.size > LARGE_BYTES) await large.next()
     if (!isHeld()) return { outcome: givenBack(null), handOverMs: null }
+    const fresh = performance.now() - readAt < FRESH_MS ? email : await readAgain(ctx, taken, email)
+    if ('delayMs' in fresh) return { outcome: fresh, handOverMs: null }
     const began = performance.now()
-    const outcome = await handOver.deliver(taken, email, text, isHeld)
-    return { outcome, handOverMs: performance.now() - began }
+    const outcome = await handOver.deliver(taken, fresh, text, isHeld)
+    return { outcome: { ...outcome, rendered }, handOverMs: performance.now() - began }
   } finally {
     giveConnection()
   }
+}
+
+/** A message with its content, and everything else as it is at this moment; or why it is not handed over. */
+async function readAgain(ctx: Ctx, taken: TakenEmail, content: DueEmail): Promise<DueEmail | Outcome> {
+  const read = await readAll(ctx, [taken])
+  if (read === 'unreadable') return givenBack(null, UNREADABLE_MS)
+  const due = read.get(taken.id)
+  if (!due) return GONE
+  const { subject, html, headers } = content
+  return stoppedWith(due) ?? { ...due, subject, html, headers }
 }

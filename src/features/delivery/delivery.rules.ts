@@ -26,12 +26,5 @@ export function retryDelay(attempts: number, random: number): number | null {
   return base === undefined ? null : Math.round(base * (1 - JITTER + 2 * JITTER * random))
 }
 
-const PROVIDER_PAUSE = 5 * SECOND
-const LONGEST_PROVIDER_PAUSE = 5 * MINUTE
-
-/** How long no mail is handed over after the provider has refused to work `failures` times in a row. */
-export const providerPause = (failures: number): number =>
-  Math.min(LONGEST_PROVIDER_PAUSE, PROVIDER_PAUSE * 2 ** Math.min(failures - 1, 10))
-
 /** A provider's words as Postgres takes them, as text and in JSON: no NUL, no half of a surrogate pair. */
 export const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed()

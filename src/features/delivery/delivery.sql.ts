@@ -1,6 +1,7 @@
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
-import type { DomainStatus, MessageType } from '../../generated/prisma/enums.ts'
+import type { CampaignStatus, DomainStatus, MessageType } from '../../generated/prisma/enums.ts'
+import type { JsonObject } from '../../lib/json.ts'
 import type { Priority } from '../../queue/define-work.ts'
 
 /** A project that has mail due, with the most urgent priority of it. */
@@ -151,6 +152,12 @@ export type DueEmail = {
   domainStatus: DomainStatus | null
   /** That status counts only where mail stays in the mailbox. */
   domainMailboxOnly: boolean | null
+  contactId: string
+  /** Of the contact, for messages that are rendered at the hand-over; null for others. */
+  data: JsonObject | null
+  /** Of its campaign; null when it has none, or no more. */
+  campaignStatus: CampaignStatus | null
+  campaignPaused: boolean | null
 }
 
 /**
@@ -165,11 +172,15 @@ export const readDueMail = statement<{ projectIds: string[]; ids: string[] }, Du
      e.template_id as "templateId", e.campaign_id as "campaignId", e.source_type as "sourceType",
      e.attachment_set_id as "attachmentSetId", content.html, content.headers,
      d.dkim_selector as "dkimSelector", d.dkim_private_key as "dkimPrivateKey", d.domain as "dkimDomain",
-     d.status as "domainStatus", d.mailbox_only as "domainMailboxOnly"
+     d.status as "domainStatus", d.mailbox_only as "domainMailboxOnly", e.contact_id as "contactId",
+     case when e.campaign_id is not null then c.data end as data,
+     campaign.status as "campaignStatus", campaign.paused as "campaignPaused"
    from unnest(:projectIds::uuid[], :ids::uuid[]) as asked (project_id, id)
    join emails e on e.project_id = asked.project_id and e.id = asked.id
    join contacts c on c.project_id = e.project_id and c.id = e.contact_id
    left join email_contents content on content.project_id = e.project_id and content.email_id = e.id
+   left join campaigns campaign on campaign.project_id = e.project_id and campaign.id = e.campaign_id
+     and not campaign.deleted
    left join suppressions s on s.project_id = e.project_id and s.email = e.to_email
    left join domains d on d.project_id = e.project_id and d.domain = substring(e."from" from '[^@]*$')`,
 )
@@ -215,4 +226,14 @@ export const releaseAbandoned = statement<
    update emails e set error = :error, attempts = r.attempts, updated_at = :now::timestamptz
    from released r where e.project_id = r.project_id and e.id = r.email_id
    returning e.project_id as "projectId", e.id`,
+)
+
+/** What a campaign says: the same for all of its recipients, and unchanged since it began. */
+export const campaignContent = statement<
+  { projectId: string; campaignId: string },
+  { subject: string; body: string; type: MessageType }
+>(
+  'campaign-content',
+  `select subject, body, type from campaigns
+   where project_id = :projectId::uuid and id = :campaignId::uuid and not deleted`,
 )

@@ -2,11 +2,11 @@ import type { Services } from '../../ctx.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import { domainOf } from '../../messages/email-address.rules.ts'
 import type { Metrics } from '../../observe/metrics.ts'
+import type { ProviderWatch } from '../provider-troubles/provider-watch.ts'
 import { storable } from './delivery.rules.ts'
 import type { DueEmail } from './delivery.sql.ts'
 import { Outbox } from './outbox.ts'
 import { givenBack, type Outcome, outcomeOf, refusalOf, type TakenEmail } from './outcome.ts'
-import type { ProviderWatch } from './provider-watch.ts'
 
 const UNVERIFIED = 'The sender domain is not verified at present.'
 

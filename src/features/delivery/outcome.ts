@@ -1,8 +1,9 @@
+import type { JsonObject } from '../../lib/json.ts'
 import type { DeliveryResult } from '../../mail/mailer.ts'
 import { refusalToReceive } from '../../messages/may-receive.rules.ts'
 import { MAX_ATTEMPTS, retryDelay, storable } from './delivery.rules.ts'
 import type { DueEmail, TakenRow } from './delivery.sql.ts'
-import type { OutcomeStatus } from './settle.sql.ts'
+import type { OutcomeStatus, RecipientOutcome } from './settle.sql.ts'
 
 /** A message that this worker has taken. */
 export type TakenEmail = Pick<
@@ -26,7 +27,14 @@ export type Outcome = {
   event: { name: string; data: object } | null
   /** It may have arrived without anybody knowing. */
   uncertain: boolean
+  /** What becomes of the recipient, when the message belongs to a campaign and has ended. */
+  recipientStatus: RecipientOutcome | null
+  /** What was rendered at the hand-over, to be kept with the message. */
+  rendered: Rendered | null
 }
+
+/** The subject of a message, and what of the contact's data it was rendered with. */
+export type Rendered = { subject: string; variables: JsonObject | null }
 
 const UNCHANGED = {
   delayMs: 0,
@@ -35,6 +43,8 @@ const UNCHANGED = {
   error: null,
   event: null,
   uncertain: false,
+  recipientStatus: null,
+  rendered: null,
 } as const
 
 /** The message was not handed over and waits as before; `error` says why, if there is something to say. */
@@ -45,6 +55,14 @@ export const givenBack = (error: string | null, delayMs = 0): Outcome => ({
   delayMs,
   error,
 })
+
+/** The campaign was cancelled before the message was handed over. */
+export const CANCELLED: Outcome = {
+  ...UNCHANGED,
+  status: 'CANCELLED',
+  untried: 1,
+  recipientStatus: 'CANCELLED',
+}
 
 export const GONE: Outcome = { ...UNCHANGED, status: 'GONE' }
 
@@ -58,10 +76,16 @@ const lifecycleData = (email: DueEmail) => ({
   sourceType: email.sourceType,
 })
 
-export const givenUp = (email: DueEmail, status: 'FAILED' | 'SUPPRESSED', reason: string): Outcome => ({
+export const givenUp = (
+  email: DueEmail,
+  status: 'FAILED' | 'SUPPRESSED',
+  reason: string,
+  recipientStatus: RecipientOutcome = status,
+): Outcome => ({
   ...UNCHANGED,
   status,
   error: reason,
+  recipientStatus,
   event: {
     name: status === 'FAILED' ? 'email.failed' : 'email.suppressed',
     data: { ...lifecycleData(email), reason },
@@ -73,10 +97,23 @@ const REFUSALS = {
   unsubscribed: 'The contact has unsubscribed.',
 } as const
 
+/** Until a message of a paused campaign is looked at again, when it is not taken out of the queue before. */
+const PAUSED_MS = 5_000
+
+/** Why a message of a campaign is not handed over at present, if so: the campaign was stopped. */
+export function stoppedWith({ campaignId, campaignStatus, campaignPaused }: DueEmail): Outcome | null {
+  if (campaignId === null) return null
+  if (campaignStatus === null || campaignStatus === 'CANCELLED') return CANCELLED
+  return campaignPaused ? givenBack(null, PAUSED_MS) : null
+}
+
 /** Why a message is not handed over after all, if so: what may have changed while it waited. */
 export function refusalOf(email: DueEmail, attempts: number): Outcome | null {
   const refusal = refusalToReceive(email)
-  if (refusal) return givenUp(email, 'SUPPRESSED', REFUSALS[refusal])
+  if (refusal) {
+    const recipientStatus = refusal === 'suppressed' ? 'SUPPRESSED' : 'SKIPPED'
+    return givenUp(email, 'SUPPRESSED', REFUSALS[refusal], recipientStatus)
+  }
   if (attempts > MAX_ATTEMPTS) {
     return givenUp(email, 'FAILED', 'Every attempt to hand this message over was cut off.')
   }
@@ -98,7 +135,7 @@ export function outcomeOf(
   if (result.kind === 'sent') {
     const providerMessageId = result.providerMessageId && storable(result.providerMessageId)
     const event = { name: 'email.sent', data: lifecycleData(email) }
-    return { ...UNCHANGED, status: 'SENT', providerMessageId, event }
+    return { ...UNCHANGED, status: 'SENT', providerMessageId, event, recipientStatus: 'SENT' }
   }
   const isUncertain = result.kind === 'temporary' && result.uncertain === true
   const reason = storable(result.reason) + (isUncertain ? ` ${UNCERTAIN}` : '')

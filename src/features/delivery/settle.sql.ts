@@ -1,9 +1,17 @@
 import { eventCtes } from '../../changes/changes.sql.ts'
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
+import type { RecipientStatus } from '../../generated/prisma/enums.ts'
+import { tallyCte } from '../../messages/ledger.sql.ts'
 
 /** PENDING: it is tried again later. GONE: there is no such message any more. */
-export type OutcomeStatus = 'SENT' | 'PENDING' | 'FAILED' | 'SUPPRESSED' | 'GONE'
+export type OutcomeStatus = 'SENT' | 'PENDING' | 'FAILED' | 'SUPPRESSED' | 'CANCELLED' | 'GONE'
+
+/** What becomes of a recipient in the ledger of a campaign. */
+export type RecipientOutcome = Extract<
+  RecipientStatus,
+  'SENT' | 'FAILED' | 'SUPPRESSED' | 'SKIPPED' | 'CANCELLED'
+>
 
 /** The arrays have an element a message. */
 type Settling = {
@@ -28,6 +36,11 @@ type Settling = {
   eventData: (string | null)[]
   /** Whether it may have arrived without anybody knowing. */
   uncertain: boolean[]
+  /** Of messages of campaigns that have ended; null for others. */
+  recipientStatuses: (RecipientOutcome | null)[]
+  /** Of messages that were rendered at the hand-over: the subject, and JSON of what they were rendered with. */
+  subjects: (string | null)[]
+  variables: (string | null)[]
 }
 
 /**
@@ -40,14 +53,15 @@ export const settleDeliveries = statement<Settling, { projectId: string }>(
   `with outcome as (
      select * from unnest(:projectIds::uuid[], :emailIds::uuid[], :jobIds::uuid[], :attempts::int[],
        :statuses::text[], :delaysMs::float8[], :untried::int[], :providerMessageIds::text[], :errors::text[],
-       :eventIds::uuid[], :eventNames::text[], :eventData::jsonb[], :uncertain::boolean[])
+       :eventIds::uuid[], :eventNames::text[], :eventData::jsonb[], :uncertain::boolean[],
+       :recipientStatuses::recipient_status[], :subjects::text[], :variables::jsonb[])
        as o (project_id, email_id, job_id, attempt, status, delay_ms, untried, provider_message_id, error, event_id,
-         event_name, event_data, uncertain)
+         event_name, event_data, uncertain, recipient_status, subject, variables)
    ),
    done as (
      delete from deliveries d using outcome o
      where d.project_id = o.project_id and d.email_id = o.email_id and d.taken_by = o.job_id
-       and d.taken_attempt = o.attempt and o.status in ('SENT', 'SUPPRESSED', 'GONE')
+       and d.taken_attempt = o.attempt and o.status in ('SENT', 'SUPPRESSED', 'CANCELLED', 'GONE')
      returning d.project_id, d.email_id, d.attempts, d.uncertain
    ),
    kept as (
@@ -66,14 +80,24 @@ export const settleDeliveries = statement<Settling, { projectId: string }>(
        error = case when o.status <> 'SENT' then coalesce(o.error, e.error)
          when mine.uncertain then 'It may have arrived twice: an earlier attempt was cut off.' end,
        attempts = mine.attempts,
+       subject = coalesce(o.subject, e.subject),
+       variables = coalesce(o.variables, e.variables),
        sent_at = case when o.status = 'SENT' then :now::timestamptz else e.sent_at end,
        updated_at = :now::timestamptz
      from (select * from done union all select * from kept) mine
      join outcome o using (project_id, email_id)
      where e.project_id = o.project_id and e.id = o.email_id
        and (o.status <> 'PENDING' or o.error is not null)
-     returning e.project_id, e.id, e.contact_id, o.event_id, o.event_name, o.event_data
+     returning e.project_id, e.id, e.contact_id, e.campaign_id, o.event_id, o.event_name, o.event_data,
+       o.recipient_status
    ),
+   ledger as (
+     update campaign_recipients r set status = s.recipient_status from settled s
+     where r.project_id = s.project_id and r.campaign_id = s.campaign_id and r.contact_id = s.contact_id
+       and r.email_id = s.id and r.status = 'SENDING' and s.recipient_status is not null
+     returning r.project_id, r.campaign_id, 'SENDING'::recipient_status as was, r.status
+   ),
+   ${tallyCte('select * from ledger')},
    ${eventCtes(`select project_id, event_id, contact_id, event_name, id, event_data, :now::timestamptz
      from settled where event_name is not null`)}
    select project_id as "projectId" from heard_event`,

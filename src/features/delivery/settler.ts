@@ -127,6 +127,11 @@ export class Settler {
       eventNames: batch.map(({ outcome }) => outcome.event?.name ?? null),
       eventData: batch.map(({ outcome }) => (outcome.event ? JSON.stringify(outcome.event.data) : null)),
       uncertain: batch.map(({ outcome }) => outcome.uncertain),
+      recipientStatuses: batch.map(({ outcome }) => outcome.recipientStatus),
+      subjects: batch.map(({ outcome }) => outcome.rendered?.subject ?? null),
+      variables: batch.map(({ outcome }) =>
+        outcome.rendered?.variables ? JSON.stringify(outcome.rendered.variables) : null,
+      ),
     })
     for (const { projectId } of heard) this.#services.work.ask(segmentFollowingWork, { projectId })
     for (const { written } of batch) written()

@@ -1,4 +1,5 @@
 import { compileTree } from '../../audience/compile.sql.ts'
+import { rangeEnd } from '../../audience/scan.sql.ts'
 import type { Audience } from '../../audience/tree.rules.ts'
 import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
@@ -15,7 +16,6 @@ import {
   differences,
   membersAfter,
   noteRemoval,
-  rangeEnd,
   removeMembers,
 } from './membership.sql.ts'
 import { applyMoves, audienceOf, withMemberships } from './membership.ts'

@@ -148,16 +148,6 @@ export const removeMembers = statement<{ projectId: string; limit: number }, { s
    select segment_id as "segmentId" from removal`,
 )
 
-/** The contact `offset` places behind the first one after `after`; no row beyond `until`. Key: contacts_pkey. */
-export const rangeEnd = statement<
-  { projectId: string; after: string; until: string; offset: number },
-  { id: string }
->(
-  'contact-range-end',
-  `(select id from contacts where project_id = :projectId::uuid and id > :after::uuid and id <= :until::uuid
-    order by id offset :offset::int limit 1)`,
-)
-
 export type Difference = { contactId: string; enters: boolean }
 
 type Part = { projectId: string; after: string; until: string } & PredicateParams

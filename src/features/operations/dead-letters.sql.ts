@@ -1,5 +1,6 @@
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
+import { tallyCte } from '../../messages/ledger.sql.ts'
 
 /**
  * For who runs the service: over all projects, or over the one given. Mail that was given up stays in `deliveries`, never
@@ -40,7 +41,7 @@ export const latestDeadMail = statement<{ projectId: string | null; limit: numbe
 export type ConsideredMail = { projectId: string; id: string; redriven: boolean }
 
 /**
- * Puts failed mail back into the queue as if it had just come, when its content still exists: that of a project (null:
+ * Puts failed mail back into the queue as if it had just come, when its content or its campaign still exists: that of a project (null:
  * of all) and with some ids (null: all). Looks at `limit` messages after the one that is named, so that what fails
  * again meanwhile is not met twice. Key: deliveries_pkey.
  */
@@ -58,8 +59,10 @@ export const putBack = statement<
 >(
   'put-back-dead-mail',
   `with dead as (
-     select d.project_id, d.email_id,
-       exists (select from email_contents c where c.project_id = d.project_id and c.email_id = d.email_id) as complete
+     select d.project_id, d.email_id, d.campaign_id,
+       exists (select from email_contents c where c.project_id = d.project_id and c.email_id = d.email_id)
+       or exists (select from campaigns c where c.project_id = d.project_id and c.id = d.campaign_id
+         and c.status in ('SENDING', 'SENT') and not c.deleted) as complete
      from deliveries d
      where d.due_at = 'infinity' and (:projectId::uuid is null or d.project_id = :projectId::uuid)
        and (:ids::uuid[] is null or d.email_id = any(:ids::uuid[]))
@@ -74,6 +77,19 @@ export const putBack = statement<
    redriven as (
      update emails e set status = 'PENDING', attempts = 0, error = null, updated_at = :now::timestamptz
      from dead where e.project_id = dead.project_id and e.id = dead.email_id and dead.complete
-   )
+     returning e.project_id, e.id, e.campaign_id, e.contact_id
+   ),
+   ledger as (
+     update campaign_recipients r set status = 'SENDING' from redriven e
+     where r.project_id = e.project_id and r.campaign_id = e.campaign_id and r.contact_id = e.contact_id
+       and r.email_id = e.id and r.status = 'FAILED'
+     returning r.project_id, r.campaign_id, 'FAILED'::recipient_status as was, r.status
+   ),
+   reopened as (
+     update campaigns c set status = 'SENDING', sent_at = null, next_at = ${DATABASE_NOW}
+     from (select distinct project_id, campaign_id from ledger) l
+     where c.project_id = l.project_id and c.id = l.campaign_id
+   ),
+   ${tallyCte('select * from ledger')}
    select project_id as "projectId", email_id as id, complete as redriven from dead order by project_id, email_id`,
 )

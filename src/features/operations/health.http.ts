@@ -7,7 +7,7 @@ import type { HttpParts } from '../../http/http-parts.ts'
 import { isLocalRequest } from '../../http/local-request.ts'
 import type { ServerRoute } from '../../http/server.ts'
 import { within } from '../../lib/async/within.ts'
-import { hasTroubles } from '../delivery/provider-troubles.ts'
+import { hasTroubles } from '../provider-troubles/provider-troubles.ts'
 
 const CHECK_TIMEOUT_MS = 2_000
 

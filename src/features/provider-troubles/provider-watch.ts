@@ -1,7 +1,7 @@
 import type { Services } from '../../ctx.ts'
 import type { Statement } from '../../db/sql.ts'
 import type { DeliveryResult, Mailer } from '../../mail/mailer.ts'
-import { providerPause } from './delivery.rules.ts'
+import { providerPause } from './provider-pause.rules.ts'
 import { ALL_MAIL, forgetTrouble, noteTrouble } from './provider-troubles.sql.ts'
 
 type Trouble = { failures: number; until: number; timer: NodeJS.Timeout | null }

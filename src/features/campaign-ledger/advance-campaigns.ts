@@ -1,0 +1,56 @@
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { isTimeOut, limitTime } from '../../db/sql.ts'
+import type { SliceResult, Turn } from '../../queue/define-work.ts'
+import { finishCampaign } from '../campaigns/run-campaign.ts'
+import { makeSmaller, nextStep } from './campaign-steps.ts'
+import { foldTallies, holdCampaign, nextCampaign, talliedCampaigns, workAfter } from './ledger.sql.ts'
+
+const STEP_TIMEOUT_MS = 5_000
+/** Campaigns whose tallies are folded in a turn, and tallies that one statement folds. */
+const MAX_TALLIED = 100
+const MAX_FOLDED = 1_000
+
+/** Goes on with the campaigns of a project in turns, each a bounded part, as long as there is time. */
+export async function advanceCampaigns(ctx: Ctx, turn: Turn): Promise<SliceResult> {
+  await foldAll(ctx)
+  while (turn.hasTime() && !turn.signal.aborted) {
+    const waitMs = await advanceNext(ctx)
+    if (waitMs === null) return 'done'
+    if (waitMs > 0) return { afterMs: waitMs }
+  }
+  return 'more'
+}
+
+/** Adds what is counted apart to the campaigns, so that reading them stays cheap. */
+async function foldAll(ctx: Ctx): Promise<void> {
+  const projectId = projectIdOf(ctx)
+  for (const { id } of await ctx.sql(talliedCampaigns, { projectId, limit: MAX_TALLIED })) {
+    await ctx.atomically(async (tx) => {
+      await tx.sql(holdCampaign, { projectId, id })
+      await tx.sql(foldTallies, { projectId, id, limit: MAX_FOLDED })
+    })
+  }
+}
+
+/** Milliseconds until there is something to do, 0 after something was done, null when nothing is left. */
+async function advanceNext(ctx: Ctx): Promise<number | null> {
+  const [projectId, clockShift] = [projectIdOf(ctx), ctx.services.clockShift()]
+  let taken: string | null = null
+  try {
+    const { waitMs, isComplete } = await ctx.atomically(async (tx) => {
+      await tx.sql(limitTime, { milliseconds: String(STEP_TIMEOUT_MS) })
+      const [next] = await tx.sql(nextCampaign, { projectId, clockShift })
+      if (!next || next.afterMs > 0) return { waitMs: next ? next.afterMs : null, isComplete: false }
+      taken = next.id
+      const { afterMs, isComplete = false } = await nextStep(tx, next.id)
+      await tx.sql(workAfter, { projectId, id: next.id, afterMs, clockShift })
+      return { waitMs: 0, isComplete }
+    })
+    if (isComplete && taken !== null) await finishCampaign(ctx, taken)
+    return waitMs
+  } catch (error) {
+    if (taken === null || !isTimeOut(error)) throw error
+    await makeSmaller(ctx, taken)
+    return 0
+  }
+}

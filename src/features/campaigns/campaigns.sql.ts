@@ -1,0 +1,130 @@
+import type { PredicateParams } from '../../audience/compile.sql.ts'
+import { DATABASE_NOW } from '../../db/database-clock.ts'
+import { analyticStatement, statement } from '../../db/sql.ts'
+import type { AudienceType, MessageType } from '../../generated/prisma/enums.ts'
+import { COUNTED, SUMS } from '../../messages/ledger.sql.ts'
+import { mayReceiveSql } from '../../messages/may-receive.sql.ts'
+import type { Priority } from '../../queue/define-work.ts'
+import type { CampaignCounts } from './campaigns.rules.ts'
+
+/** A counter of the campaign `c`, with what `t` adds to it. */
+const total = (name: string): string => `(c.${name}_count + coalesce(t.${name}, 0))::int as "${name}Count"`
+
+/** The counters of campaigns, as they are at this moment. Keys: the primary ones. */
+export const campaignCounts = statement<
+  { projectId: string; ids: string[] },
+  CampaignCounts & { id: string }
+>(
+  'campaign-counts',
+  `select c.id, ${COUNTED.map(total).join(', ')}
+   from campaigns c
+   left join lateral (
+     select ${SUMS} from campaign_tallies where project_id = c.project_id and campaign_id = c.id) t on true
+   where c.project_id = :projectId::uuid and c.id = any(:ids::uuid[])`,
+)
+
+/** Locks a campaign until the commit, unless it is deleted. */
+export const lockCampaign = statement<{ projectId: string; id: string }, { id: string }>(
+  'lock-campaign',
+  `select id from campaigns where project_id = :projectId::uuid and id = :id::uuid and not deleted for update`,
+)
+
+/** Has a campaign be worked on at a time, by the database's clock; null: at once. */
+export const workAt = statement<{ projectId: string; id: string; at: Date | null; clockShift: number }>(
+  'work-on-campaign-at',
+  `update campaigns set next_at = coalesce(:at::timestamptz, ${DATABASE_NOW})
+   where project_id = :projectId::uuid and id = :id::uuid`,
+)
+
+/** How large campaigns are, in the order of their ids: their text, and something for the rest. */
+export const campaignSizes = statement<{ projectId: string; ids: string[] }, { id: string; bytes: number }>(
+  'campaign-sizes',
+  `select id, octet_length(body) + octet_length(subject) + 1000 as bytes from campaigns
+   where project_id = :projectId::uuid and id = any(:ids::uuid[]) order by array_position(:ids::uuid[], id)`,
+)
+
+const RECEIVES = mayReceiveSql({
+  type: ':type::message_type',
+  subscribed: 'c.subscribed',
+  suppressed: `exists (select from suppressions s where s.project_id = c.project_id and s.email = c.email)`,
+})
+
+/** Whether anybody of an audience would get mail of a type. */
+export const anybodyReceives = (condition: { text: string }) =>
+  analyticStatement<{ projectId: string; type: MessageType } & PredicateParams, { anybody: boolean }>(
+    `select exists (select from contacts c
+       where c.project_id = :projectId::uuid and ${RECEIVES} and ${condition.text}) as anybody`,
+  )
+
+/** Whether an address belongs to a member of the project. */
+export const isMember = statement<{ projectId: string; email: string }, { member: boolean }>(
+  'is-member',
+  `select exists (select from members m join users u on u.id = m.user_id
+     where m.project_id = :projectId::uuid and u.email = :email) as member`,
+)
+
+/**
+ * Stores a test of a campaign for delivery. Whoever asks for one gets it, subscribed or not, so it is stored as
+ * transactional mail. A member of the project who is no contact becomes one, who gets nothing else by that: a message
+ * belongs to a contact.
+ */
+export const storeTest = statement<{
+  projectId: string
+  contactId: string
+  emailId: string
+  to: string
+  from: string
+  fromName: string | null
+  replyTo: string | null
+  subject: string
+  html: string
+  headers: string
+  messageId: string
+  priority: Priority
+  now: Date
+  clockShift: number
+}>(
+  'store-campaign-test',
+  `with member as (
+     insert into contacts (project_id, id, email, subscribed, created_at, updated_at)
+     values (:projectId::uuid, :contactId::uuid, :to, false, :now::timestamptz, :now::timestamptz)
+     on conflict (project_id, id) do nothing
+   ),
+   email as (
+     insert into emails (project_id, id, contact_id, to_email, "from", from_name, reply_to, subject, type, source_type,
+       status, message_id, created_at, updated_at)
+     values (:projectId::uuid, :emailId::uuid, :contactId::uuid, :to, :from, :fromName, :replyTo, :subject,
+       'TRANSACTIONAL', 'TEST', 'PENDING', :messageId, :now::timestamptz, :now::timestamptz)
+   ),
+   content as (
+     insert into email_contents (project_id, email_id, html, headers)
+     values (:projectId::uuid, :emailId::uuid, :html, :headers::jsonb)
+   )
+   insert into deliveries (project_id, email_id, priority, size, due_at)
+   values (:projectId::uuid, :emailId::uuid, :priority::int, octet_length(:html::text), ${DATABASE_NOW})`,
+)
+
+/** Replaces what a campaign says and whom it is for; the condition is JSON. */
+export const replaceCampaign = statement<{
+  projectId: string
+  id: string
+  name: string
+  description: string | null
+  subject: string
+  body: string
+  from: string
+  fromName: string | null
+  replyTo: string | null
+  type: MessageType
+  audienceType: AudienceType
+  segmentId: string | null
+  condition: string | null
+  now: Date
+}>(
+  'replace-campaign',
+  `update campaigns set name = :name, description = :description, subject = :subject, body = :body, "from" = :from,
+     from_name = :fromName, reply_to = :replyTo, type = :type::message_type,
+     audience_type = :audienceType::audience_type, segment_id = :segmentId::uuid,
+     audience_condition = :condition::jsonb, updated_at = :now::timestamptz
+   where project_id = :projectId::uuid and id = :id::uuid`,
+)

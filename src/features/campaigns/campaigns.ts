@@ -1,0 +1,192 @@
+import { takeQuota } from '../../admission/quotas.ts'
+import { interestsIn, keepInterests, lockInterests } from '../../changes/interests.ts'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { conflict, notFound } from '../../errors.ts'
+import type { Campaign as CampaignRow } from '../../generated/prisma/client.ts'
+import type { CampaignStatus } from '../../generated/prisma/enums.ts'
+import { isId, newId } from '../../lib/ids.ts'
+import { isJsonObject } from '../../lib/json.ts'
+import { escapeLike } from '../../lib/like.ts'
+import { copyName } from '../../lib/text/copy-name.ts'
+import { withAsciiDomain } from '../../messages/email-address.rules.ts'
+import { readLarge } from '../../paging/large-list.ts'
+import {
+  type OffsetPage,
+  type OrderRequest,
+  type PageRequest,
+  readOffsetPage,
+  readOrder,
+} from '../../paging/offset-page.ts'
+import { assertSenderVerified } from '../domains/sender.ts'
+import { assertSyntax } from '../templates/syntax.ts'
+import { referencesOfAudience, resolveAudience } from './audience.ts'
+import { campaignWork } from './campaign-work.ts'
+import { type CampaignInput, MAX_NAME } from './campaigns.input.ts'
+import { type CampaignAction, type CampaignCounts, obstacleTo } from './campaigns.rules.ts'
+import { campaignCounts, campaignSizes, lockCampaign, replaceCampaign, workAt } from './campaigns.sql.ts'
+
+/** A campaign with its counters as they are at this moment. */
+export type Campaign = CampaignRow & CampaignCounts
+
+const campaignNotFound = () => notFound('The campaign', 'CAMPAIGN_NOT_FOUND')
+
+/** Campaigns by their ids, in any order. */
+async function readCampaigns(ctx: Ctx, ids: string[]): Promise<Campaign[]> {
+  const projectId = projectIdOf(ctx)
+  const [rows, counts] = await Promise.all([
+    ctx.db.campaign.findMany({ where: { projectId, id: { in: ids }, deleted: false } }),
+    ctx.sql(campaignCounts, { projectId, ids }),
+  ])
+  const countsOf = new Map(counts.map((one) => [one.id, one]))
+  return rows.flatMap((row) => {
+    const found = countsOf.get(row.id)
+    return found ? [{ ...row, ...found }] : []
+  })
+}
+
+export async function getCampaign(ctx: Ctx, id: string): Promise<Campaign> {
+  if (!isId(id)) throw notFound('The campaign')
+  const [campaign] = await readCampaigns(ctx, [id.toLowerCase()])
+  if (!campaign) throw campaignNotFound()
+  return campaign
+}
+
+export type CampaignQuery = PageRequest &
+  OrderRequest & { status?: CampaignStatus | null | undefined; search?: string | null | undefined }
+
+/** One page of the campaigns of the project. `search` is looked for in name, subject and address of the sender. */
+export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<OffsetPage<Campaign>> {
+  const projectId = projectIdOf(ctx)
+  const { field, direction } = readOrder(query, ['createdAt', 'name', 'updatedAt'])
+  const contains = { contains: escapeLike(query.search ?? ''), mode: 'insensitive' as const }
+  const where = {
+    projectId,
+    deleted: false,
+    ...(query.status && { status: query.status }),
+    ...(query.search && { OR: [{ name: contains }, { subject: contains }, { from: contains }] }),
+  }
+  return readOffsetPage(query, {
+    find: async (range) => {
+      const orderBy = [{ [field]: direction }, { id: direction }]
+      const page = await ctx.db.campaign.findMany({ ...range, where, orderBy, select: { id: true } })
+      const sizes = await ctx.sql(campaignSizes, { projectId, ids: page.map(({ id }) => id) })
+      return readLarge(ctx, { records: sizes, read: (ids) => readCampaigns(ctx, ids) })
+    },
+    count: () => ctx.db.campaign.count({ where }),
+  })
+}
+
+/** The columns that an input gives; what it leaves out is null. */
+const columnsOf = (input: CampaignInput) => ({
+  name: input.name,
+  description: input.description ?? null,
+  subject: input.subject,
+  body: input.body,
+  from: withAsciiDomain(input.from),
+  fromName: input.fromName ?? null,
+  replyTo: input.replyTo ?? null,
+  type: input.type ?? ('MARKETING' as const),
+  audienceType: input.audienceType,
+  segmentId: input.audienceType === 'SEGMENT' ? (input.segmentId?.toLowerCase() ?? null) : null,
+  audienceCondition: input.audienceType === 'FILTERED' ? (input.audienceCondition ?? null) : null,
+})
+
+type Columns = ReturnType<typeof columnsOf>
+
+const conditionIn = ({ audienceCondition }: CampaignRow) =>
+  isJsonObject(audienceCondition) ? audienceCondition : null
+
+async function assertContent(ctx: Ctx, { subject, body, from }: CampaignInput): Promise<void> {
+  await assertSyntax(ctx, 'subject', subject)
+  await assertSyntax(ctx, 'body', body)
+  await assertSenderVerified(ctx, from)
+}
+
+/** Keeps what the campaign needs from being deleted. The project's interests are locked. */
+async function keepAudience(tx: Ctx, id: string, columns: Columns): Promise<void> {
+  await resolveAudience(tx, columns)
+  const interests = interestsIn(referencesOfAudience(columns))
+  await keepInterests(tx, { consumer: 'CAMPAIGN', id }, interests)
+}
+
+async function insertCampaign(ctx: Ctx, columns: Columns): Promise<Campaign> {
+  const now = ctx.now()
+  const id = newId(now)
+  return ctx.atomically(async (tx) => {
+    await lockInterests(tx)
+    await takeQuota(tx, 'campaigns', { field: 'name' })
+    await keepAudience(tx, id, columns)
+    const times = { createdAt: now, updatedAt: now }
+    const { audienceCondition, ...others } = columns
+    await tx.db.campaign.create({
+      data: {
+        projectId: projectIdOf(tx),
+        id,
+        ...others,
+        ...(audienceCondition && { audienceCondition }),
+        ...times,
+      },
+    })
+    return getCampaign(tx, id)
+  })
+}
+
+export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
+  await assertContent(ctx, input)
+  return insertCampaign(ctx, columnsOf(input))
+}
+
+/** A new draft with the content and the audience of a campaign. Its sender is checked when it is sent. */
+export async function duplicateCampaign(ctx: Ctx, id: string): Promise<Campaign> {
+  const campaign = await getCampaign(ctx, id)
+  const { description, subject, body, from, fromName, replyTo, type, audienceType, segmentId } = campaign
+  return insertCampaign(ctx, {
+    ...{ name: copyName(campaign.name, MAX_NAME), description, subject, body, from, fromName, replyTo, type },
+    ...{ audienceType, segmentId, audienceCondition: conditionIn(campaign) },
+  })
+}
+
+/** The campaign as it is now, which nobody else changes until the commit. Throws CONFLICT when the action is not allowed. */
+export async function lockedCampaign(tx: Ctx, id: string, action: CampaignAction): Promise<Campaign> {
+  if (!isId(id)) throw notFound('The campaign')
+  const [locked] = await tx.sql(lockCampaign, { projectId: projectIdOf(tx), id })
+  if (!locked) throw campaignNotFound()
+  const campaign = await getCampaign(tx, id)
+  assertAllowed(action, campaign)
+  return campaign
+}
+
+/** Throws CONFLICT when the action is not allowed in the state of the campaign. */
+export function assertAllowed(action: CampaignAction, { status }: Pick<Campaign, 'status'>): void {
+  const obstacle = obstacleTo(action, status)
+  if (obstacle) throw conflict(obstacle)
+}
+
+/** Replaces what a campaign says and whom it is for, all of it. */
+export async function updateCampaign(ctx: Ctx, id: string, input: CampaignInput): Promise<Campaign> {
+  assertAllowed('update', await getCampaign(ctx, id))
+  await assertContent(ctx, input)
+  const columns = columnsOf(input)
+  return ctx.atomically(async (tx) => {
+    await lockInterests(tx)
+    const { projectId } = await lockedCampaign(tx, id, 'update')
+    await keepAudience(tx, id, columns)
+    const { audienceCondition, ...others } = columns
+    const condition = audienceCondition && JSON.stringify(audienceCondition)
+    await tx.sql(replaceCampaign, { projectId, id, ...others, condition, now: tx.now() })
+    return getCampaign(tx, id)
+  })
+}
+
+/** Deletes a campaign; its ledger, which may be long, goes in the background. Its mail stays with the contacts. */
+export async function deleteCampaign(ctx: Ctx, id: string): Promise<void> {
+  await ctx.atomically(async (tx) => {
+    await lockInterests(tx)
+    const { projectId } = await lockedCampaign(tx, id, 'delete')
+    await keepInterests(tx, { consumer: 'CAMPAIGN', id }, [])
+    const data = { deleted: true, segmentId: null }
+    await tx.db.campaign.update({ where: { projectId_id: { projectId, id } }, data })
+    await tx.sql(workAt, { projectId, id, at: null, clockShift: tx.services.clockShift() })
+    tx.requestWork(campaignWork)
+  })
+}

@@ -1,0 +1,145 @@
+import { keepInterests, lockInterests } from '../../changes/interests.ts'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { isTimeOut } from '../../db/sql.ts'
+import { badRequest, fieldError } from '../../errors.ts'
+import { isId } from '../../lib/ids.ts'
+import { PRIORITIES } from '../../queue/define-work.ts'
+import { newestContactId } from '../contacts/contacts.ts'
+import { assertSenderVerified } from '../domains/sender.ts'
+import { conditionOf, resolveAudience, storedAudience } from './audience.ts'
+import { campaignWork } from './campaign-work.ts'
+import type { SendCampaignInput } from './campaigns.input.ts'
+import { anybodyReceives, workAt } from './campaigns.sql.ts'
+import { assertAllowed, type Campaign, getCampaign, lockedCampaign } from './campaigns.ts'
+
+/** Sends a campaign at once, or at the time that is given; `message` says which. */
+export async function sendCampaign(
+  ctx: Ctx,
+  id: string,
+  { scheduledFor }: SendCampaignInput,
+): Promise<{ campaign: Campaign; message: string }> {
+  if (!isId(id)) throw fieldError('id', 'invalid_string', 'must be a UUID')
+  const known = await getCampaign(ctx, id)
+  await assertSenderVerified(ctx, known.from)
+  if (scheduledFor !== undefined) {
+    const time = readTime(scheduledFor, ctx.now())
+    const campaign = await scheduleCampaign(ctx, id, time)
+    return { campaign, message: `The campaign will be sent at ${time.toISOString()}.` }
+  }
+  assertAllowed('send', known)
+  await assertReceivers(ctx, known)
+  const campaign = await ctx.atomically(async (tx) => {
+    await begin(tx, await lockedCampaign(tx, id, 'send'))
+    return getCampaign(tx, id)
+  })
+  return { campaign, message: 'The campaign is being sent.' }
+}
+
+/** As the Date of JavaScript reads it. Throws BAD_REQUEST for what is no time, or is over. */
+function readTime(text: string, now: Date): Date {
+  const time = new Date(text)
+  if (text.trim() === '' || Number.isNaN(time.getTime())) {
+    throw badRequest('scheduledFor is not a time; use ISO 8601, such as 2030-05-01T08:00:00Z.')
+  }
+  if (time <= now) throw badRequest('scheduledFor is over; leave it out to send the campaign at once.')
+  return time
+}
+
+async function scheduleCampaign(ctx: Ctx, id: string, time: Date): Promise<Campaign> {
+  return ctx.atomically(async (tx) => {
+    const { projectId } = await lockedCampaign(tx, id, 'schedule')
+    await tx.db.campaign.update({
+      where: { projectId_id: { projectId, id } },
+      data: { status: 'SCHEDULED', scheduledFor: time, updatedAt: tx.now() },
+    })
+    await tx.sql(workAt, { projectId, id, at: time, clockShift: tx.services.clockShift() })
+    return getCampaign(tx, id)
+  })
+}
+
+/** Refuses a campaign that nobody would get. Where finding that out takes too long, somebody will. */
+async function assertReceivers(ctx: Ctx, campaign: Campaign): Promise<void> {
+  const { type } = campaign
+  const audience = await resolveAudience(ctx, campaign)
+  const condition = conditionOf(audience && storedAudience(audience), ctx.now())
+  const params = { projectId: projectIdOf(ctx), type, ...condition.params }
+  const [row] = await ctx.sql(anybodyReceives(condition), params).catch((error: unknown) => {
+    if (isTimeOut(error)) return [{ anybody: true }]
+    throw error
+  })
+  if (row?.anybody) return
+  throw badRequest(
+    type === 'TRANSACTIONAL'
+      ? 'Nobody would get this campaign: its audience is empty.'
+      : 'Nobody would get this campaign: nobody in its audience is subscribed. previewAudience says who is in it.',
+  )
+}
+
+/** Starts the sending: from here on content and audience stay as they are at this instant. The campaign is locked. */
+export async function begin(tx: Ctx, campaign: Campaign): Promise<void> {
+  const { projectId, id } = campaign
+  const audience = await resolveAudience(tx, campaign)
+  const upTo = await newestContactId(tx)
+  await tx.db.campaign.update({
+    where: { projectId_id: { projectId, id } },
+    data: {
+      status: 'SENDING',
+      startedAt: tx.now(),
+      ...(audience && { audience: storedAudience(audience) }),
+      upTo,
+      isFrozen: upTo === null,
+      updatedAt: tx.now(),
+    },
+  })
+  await workNow(tx, { projectId, id })
+}
+
+/** Has a worker look at a campaign after the commit. */
+export async function workNow(tx: Ctx, { projectId, id }: { projectId: string; id: string }): Promise<void> {
+  await tx.sql(workAt, { projectId, id, at: null, clockShift: tx.services.clockShift() })
+  tx.requestWork(campaignWork, PRIORITIES.campaign)
+}
+
+/** Stops a campaign for good: what has not been handed over never is. */
+export async function cancelCampaign(ctx: Ctx, id: string): Promise<Campaign> {
+  return ctx.atomically(async (tx) => {
+    await lockInterests(tx)
+    const { projectId } = await lockedCampaign(tx, id, 'cancel')
+    await tx.db.campaign.update({
+      where: { projectId_id: { projectId, id } },
+      data: { status: 'CANCELLED', paused: false, updatedAt: tx.now() },
+    })
+    await keepInterests(tx, { consumer: 'CAMPAIGN', id }, [])
+    await workNow(tx, { projectId, id })
+    return getCampaign(tx, id)
+  })
+}
+
+/** Stops a campaign until it is resumed, or has it go on. */
+export async function pauseCampaign(ctx: Ctx, id: string, paused: boolean): Promise<Campaign> {
+  return ctx.atomically(async (tx) => {
+    const { projectId } = await lockedCampaign(tx, id, paused ? 'pause' : 'resume')
+    await tx.db.campaign.update({
+      where: { projectId_id: { projectId, id } },
+      data: { paused, updatedAt: tx.now() },
+    })
+    await workNow(tx, { projectId, id })
+    return getCampaign(tx, id)
+  })
+}
+
+/** Ends a campaign when every recipient is in a final state. */
+export async function finishCampaign(ctx: Ctx, id: string): Promise<void> {
+  await ctx.atomically(async (tx) => {
+    await lockInterests(tx)
+    const { projectId } = await lockedCampaign(tx, id, 'finish')
+    const { pendingCount, sendingCount } = await getCampaign(tx, id)
+    if (pendingCount + sendingCount > 0) return
+    const now = tx.now()
+    await tx.db.campaign.update({
+      where: { projectId_id: { projectId, id } },
+      data: { status: 'SENT', sentAt: now, updatedAt: now, nextAt: null },
+    })
+    await keepInterests(tx, { consumer: 'CAMPAIGN', id }, [])
+  })
+}

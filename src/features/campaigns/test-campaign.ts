@@ -1,0 +1,62 @@
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { AppError } from '../../errors.ts'
+import { newId } from '../../lib/ids.ts'
+import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { cutText } from '../../lib/text/cut-text.ts'
+import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
+import { PRIORITIES } from '../../queue/define-work.ts'
+import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
+import { assertSenderVerified } from '../domains/sender.ts'
+import { compose } from '../emails/compose.ts'
+import { messageIdOf } from '../emails/message-id.ts'
+import { isMember, storeTest } from './campaigns.sql.ts'
+import { getCampaign } from './campaigns.ts'
+
+export type CampaignTest = { emailId: string; email: string }
+
+/** What a member of the project who is no contact is shown. */
+const SAMPLE = { name: 'Ada Lovelace', firstName: 'Ada', lastName: 'Lovelace', plan: 'pro' }
+const MARK = '[TEST] '
+
+/**
+ * Sends a campaign, in whatever state, to one address, rendered with the data of that contact. It is no part of the campaign's numbers, and
+ * goes to contacts who are not subscribed, too. Throws FORBIDDEN for strangers.
+ */
+export async function testCampaign(ctx: Ctx, id: string, address: string): Promise<CampaignTest> {
+  const projectId = projectIdOf(ctx)
+  const campaign = await getCampaign(ctx, id)
+  await assertSenderVerified(ctx, campaign.from)
+  const projectId_email = { projectId, email: address }
+  const known = await ctx.db.contact.findUnique({ where: { projectId_email } })
+  if (!known) await assertMember(ctx, address)
+  const now = ctx.now()
+  const [contactId, emailId] = [known?.id ?? newId(now), newId(now)]
+  const composed = await compose(ctx, campaign, {
+    ...{ projectId, contactId, emailId, email: address },
+    subscribed: known?.subscribed ?? false,
+    data: known ? dataOf(known.data) : SAMPLE,
+  })
+  const { from, fromName, replyTo } = campaign
+  await ctx.sql(storeTest, {
+    ...{ projectId, contactId, emailId, from, fromName, replyTo, now },
+    to: address,
+    subject: cutText(MARK + composed.subject, MAX_SUBJECT),
+    html: composed.html,
+    headers: JSON.stringify(composed.headers),
+    messageId: messageIdOf(emailId, from),
+    priority: PRIORITIES.transactional,
+    clockShift: ctx.services.clockShift(),
+  })
+  ctx.requestWork(mailDeliveryWork, PRIORITIES.transactional)
+  return { emailId, email: address }
+}
+
+const dataOf = (data: unknown): JsonObject => (isJsonObject(data) ? data : {})
+
+async function assertMember(ctx: Ctx, email: string): Promise<void> {
+  const [row] = await ctx.sql(isMember, { projectId: projectIdOf(ctx), email })
+  if (row?.member) return
+  throw new AppError('FORBIDDEN', 'A test goes to contacts and members of the project only.', {
+    suggestion: `Create a contact with the address ${email} first, or send the test to a member.`,
+  })
+}

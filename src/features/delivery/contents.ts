@@ -1,0 +1,96 @@
+import type { Ctx } from '../../ctx.ts'
+import { AppError } from '../../errors.ts'
+import { ByteCache } from '../../lib/byte-cache.ts'
+import { LAST_ID } from '../../lib/ids.ts'
+import type { JsonObject } from '../../lib/json.ts'
+import { compose, composedVariables, type MessageSource } from '../emails/compose.ts'
+import { campaignContent, type DueEmail } from './delivery.sql.ts'
+import { CANCELLED, givenBack, givenUp, type Outcome, type Rendered } from './outcome.ts'
+import type { TextParts } from './text-parts.ts'
+
+/** What campaigns say, of those that are being sent; a text counts two bytes a character. */
+const MAX_BYTES = 16 * 1024 * 1024
+const BYTES = { entry: 500, character: 2 }
+
+/** Until a message is tried again that there was no room to render. */
+const BUSY_MS = 2_000
+
+/** A message as it is handed over; `rendered` when that was done for it here. */
+export type Content = { email: DueEmail; text: string; rendered: Rendered | null }
+
+/** `keys` are those of the contact's data that it is rendered with. */
+type Source = MessageSource & { keys: ReadonlySet<string> }
+
+/** What messages say: that of campaigns is rendered here, all others were when they were accepted. */
+export class Contents {
+  readonly #texts: TextParts
+  readonly #sources = new ByteCache<Promise<Source | null>>(MAX_BYTES)
+
+  constructor(texts: TextParts) {
+    this.#texts = texts
+  }
+
+  /** The content of a message of about `size` bytes, or the outcome when it cannot have one. */
+  async of(ctx: Ctx, email: DueEmail, size: number): Promise<Content | Outcome> {
+    const { projectId, campaignId, html } = email
+    if (campaignId === null || html !== null) {
+      return { email, text: await this.#texts.of(projectId, html ?? ''), rendered: null }
+    }
+    const source = await this.#sourceOf(ctx, { projectId, campaignId }, size)
+    if (!source) return CANCELLED
+    try {
+      return await this.#render(ctx, email, source)
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      if (error.code === 'SERVICE_UNAVAILABLE') return givenBack(null, BUSY_MS)
+      return givenUp(email, 'FAILED', error.message)
+    }
+  }
+
+  async #render(ctx: Ctx, email: DueEmail, source: Source): Promise<Content> {
+    const { projectId, contactId, id: emailId, toEmail, subscribed } = email
+    const data = email.data ?? {}
+    const contact = { projectId, contactId, emailId, email: toEmail, subscribed, data }
+    const each = { ...ctx, renderBudget: ctx.services.rendering.newBudget() }
+    const composed = await compose(each, source, contact)
+    return {
+      email: { ...email, ...composed },
+      text: await this.#texts.of(projectId, composed.html),
+      rendered: { subject: composed.subject, variables: usedOf(data, source.keys) },
+    }
+  }
+
+  #sourceOf(ctx: Ctx, campaign: CampaignKey, size: number): Promise<Source | null> {
+    const key = `${campaign.projectId} ${campaign.campaignId}`
+    const known = this.#sources.get(key)
+    if (known) return known
+    const read = readSource(ctx, campaign).catch((error: unknown) => {
+      this.#sources.delete(key)
+      throw error
+    })
+    this.#sources.set(key, read, BYTES.entry + size * BYTES.character)
+    return read
+  }
+}
+
+type CampaignKey = { projectId: string; campaignId: string }
+
+/** Somebody who has no data: which variables there are does not depend on it. */
+const NOBODY = { contactId: LAST_ID, emailId: LAST_ID, email: '', subscribed: true, data: {} }
+
+async function readSource(ctx: Ctx, { projectId, campaignId }: CampaignKey): Promise<Source | null> {
+  const [content] = await ctx.services.database.delivery(campaignContent, { projectId, campaignId })
+  if (!content) return null
+  const each = { ...ctx, renderBudget: ctx.services.rendering.newBudget() }
+  const { used } = await composedVariables(each, content, { projectId, ...NOBODY })
+  return { ...content, keys: new Set(used.map(keyOf)) }
+}
+
+/** The key of the data that a variable begins with: `plan` of `plan`, `data.plan` and `plan.name`. */
+const keyOf = (variable: string): string => variable.replace(/^data\./, '').replace(/\..*$/s, '')
+
+/** What is kept of the data to render the message again; null when that needs nothing. */
+function usedOf(data: JsonObject, keys: ReadonlySet<string>): JsonObject | null {
+  const used = Object.entries(data).filter(([key]) => keys.has(key))
+  return used.length === 0 ? null : Object.fromEntries(used)
+}
