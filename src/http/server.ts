@@ -67,6 +67,9 @@ export function createHttpServer({
   return server
 }
 
+/** Parts of the server that wait for the end of a response at the same time; Node takes more than ten for a leak. */
+const MAX_LISTENERS = 30
+
 /** Serves the routes. The function it returns closes the server without cutting anything off. */
 export function serveRoutes(server: Server, options: ServerOptions): () => Promise<void> {
   const { budgets = createBudgets(), basePath, pace, log } = options
@@ -75,6 +78,7 @@ export function serveRoutes(server: Server, options: ServerOptions): () => Promi
   const { follow, close } = requestsUnderWay(server)
   const turns = new Turns((request, response) => {
     follow(response)
+    response.setMaxListeners(MAX_LISTENERS)
     const exchange = openExchange(request, response, { budgets, basePath, isPath, pace })
     let isHandled = false
     response.once('close', () => {

@@ -8,6 +8,7 @@ import { IMAGES } from '../support/images.ts'
 import { sendBody } from '../support/mailing.ts'
 import type { CallOptions, Service } from '../support/service.ts'
 import { turnOf, workThrough } from '../support/work.ts'
+import { FAILING_CAMPAIGNS, SUCCEEDING_CAMPAIGNS } from './campaign-requests.ts'
 
 /** What a request needs beside the operation's method, path and key. */
 export type Case = Pick<CallOptions, 'body' | 'headers'> & {
@@ -105,6 +106,7 @@ async function usedEvent(service: Service): Promise<string> {
  * more under its name and that status.
  */
 export const SUCCEEDING: Record<string, MakeCase> = {
+  ...SUCCEEDING_CAMPAIGNS,
   contacts: async (service) => {
     await made(service, '/contacts', newPerson())
     return {}
@@ -283,6 +285,7 @@ async function namingDeletedEvent({ sql, project }: Service) {
 
 /** For every code that a route names itself a request that is answered with it. */
 export const FAILING: Record<string, MakeCase> = {
+  ...FAILING_CAMPAIGNS,
   'contact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'updateContact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY }, body: {} }),
   'deleteContactField 409 CONFLICT': usedField,

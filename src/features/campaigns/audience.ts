@@ -7,7 +7,7 @@ import type { Ctx } from '../../ctx.ts'
 import { isKept } from '../../db/kept-contacts.sql.ts'
 import type { AudienceType } from '../../generated/prisma/enums.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
-import { getSegment } from '../segments/find-segment.ts'
+import { getSegment, segmentNotFound } from '../segments/find-segment.ts'
 
 /** Whom a campaign is for, as its row says it. */
 export type CampaignAudience = {
@@ -35,7 +35,11 @@ export function referencesOfAudience(audience: CampaignAudience): References {
  * and VALIDATION_ERROR for a bad tree.
  */
 export async function resolveAudience(ctx: Ctx, audience: CampaignAudience): Promise<Audience | null> {
-  if (audience.audienceType === 'SEGMENT') await getSegment(ctx, audience.segmentId ?? '')
+  if (audience.audienceType === 'SEGMENT') {
+    // A campaign that is over outlives its segment.
+    if (audience.segmentId === null) throw segmentNotFound()
+    await getSegment(ctx, audience.segmentId)
+  }
   const tree = treeOf(audience)
   return (
     tree && loadAudience(ctx, tree, audience.audienceType === 'SEGMENT' ? 'segmentId' : 'audienceCondition')

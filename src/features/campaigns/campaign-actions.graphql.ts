@@ -43,7 +43,7 @@ builder.mutationField('sendCampaign', (t) =>
     rest: post('/campaigns/:id/send', TAG, {
       wrapped: true,
       besideData: 'message',
-      errors: ['BAD_REQUEST', 'CAMPAIGN_NOT_FOUND', 'SEGMENT_NOT_FOUND', 'DOMAIN_NOT_VERIFIED', 'CONFLICT'],
+      errors: ['BAD_REQUEST', 'CAMPAIGN_NOT_FOUND', 'DOMAIN_NOT_VERIFIED', 'CONFLICT'],
     }),
     args: {
       id: t.arg.id({ required: true, description: 'Id of the campaign; what is no UUID is 422.' }),

@@ -9,6 +9,7 @@ import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
 import { compose } from '../emails/compose.ts'
 import { messageIdOf } from '../emails/message-id.ts'
+import { projectLanguage } from '../projects/project-settings.ts'
 import { isMember, storeTest } from './campaigns.sql.ts'
 import { getCampaign } from './campaigns.ts'
 
@@ -31,7 +32,12 @@ export async function testCampaign(ctx: Ctx, id: string, address: string): Promi
   if (!known) await assertMember(ctx, address)
   const now = ctx.now()
   const [contactId, emailId] = [known?.id ?? newId(now), newId(now)]
-  const composed = await compose(ctx, campaign, {
+  const source = {
+    ...campaign,
+    from: { email: campaign.from, name: campaign.fromName ?? undefined },
+    language: await projectLanguage(ctx),
+  }
+  const composed = await compose(ctx, source, {
     ...{ projectId, contactId, emailId, email: address },
     subscribed: known?.subscribed ?? false,
     data: known ? dataOf(known.data) : SAMPLE,

@@ -75,15 +75,20 @@ export class Contents {
 
 type CampaignKey = { projectId: string; campaignId: string }
 
+/** The key of the data that says which language the footer speaks. */
+const LOCALE = 'locale'
+
 /** Somebody who has no data: which variables there are does not depend on it. */
 const NOBODY = { contactId: LAST_ID, emailId: LAST_ID, email: '', subscribed: true, data: {} }
 
 async function readSource(ctx: Ctx, { projectId, campaignId }: CampaignKey): Promise<Source | null> {
   const [content] = await ctx.services.database.delivery(campaignContent, { projectId, campaignId })
   if (!content) return null
+  const { from: email, fromName, ...others } = content
+  const source = { ...others, from: { email, name: fromName ?? undefined } }
   const each = { ...ctx, renderBudget: ctx.services.rendering.newBudget() }
-  const { used } = await composedVariables(each, content, { projectId, ...NOBODY })
-  return { ...content, keys: new Set(used.map(keyOf)) }
+  const { used } = await composedVariables(each, source, { projectId, ...NOBODY })
+  return { ...source, keys: new Set([...used.map(keyOf), LOCALE]) }
 }
 
 /** The key of the data that a variable begins with: `plan` of `plan`, `data.plan` and `plan.name`. */

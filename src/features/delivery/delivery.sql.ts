@@ -231,9 +231,18 @@ export const releaseAbandoned = statement<
 /** What a campaign says: the same for all of its recipients, and unchanged since it began. */
 export const campaignContent = statement<
   { projectId: string; campaignId: string },
-  { subject: string; body: string; type: MessageType }
+  {
+    subject: string
+    body: string
+    type: MessageType
+    from: string
+    fromName: string | null
+    /** Of the project. */
+    language: string
+  }
 >(
   'campaign-content',
-  `select subject, body, type from campaigns
-   where project_id = :projectId::uuid and id = :campaignId::uuid and not deleted`,
+  `select c.subject, c.body, c.type, c."from", c.from_name as "fromName", p.language
+   from campaigns c join projects p on p.id = c.project_id
+   where c.project_id = :projectId::uuid and c.id = :campaignId::uuid and not c.deleted`,
 )
