@@ -50,7 +50,7 @@ function filterPhrase(filter: Filter, { segmentName }: DescribeOptions): string 
 
 const NAME_OF = { email: 'email', createdAt: 'creation date', updatedAt: 'last change' } as const
 
-/** What is said about a value. Times are before and after, not less and greater. */
+/** Describes a test of a value. Times are before and after, not less and greater. */
 function verdict({ source, test }: Filter): string {
   const value = JSON.stringify(source.value)
   const isDate = isAboutTime(test)

@@ -1,4 +1,4 @@
-/** What decides whether somebody may get a message. */
+/** The facts that decide whether a contact may receive a message. */
 export type Receiver = {
   type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
   subscribed: boolean

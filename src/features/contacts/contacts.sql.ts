@@ -37,7 +37,7 @@ export const upsertContact = statement<
        and data = (data || :set::jsonb) - :unset::text[]`,
 )
 
-/** Whether the change that is asked for makes any difference to the contact `c`. */
+/** Whether the requested change would alter the contact `c`. */
 const MAKES_A_DIFFERENCE = `(c.email <> coalesce(:email::text, c.email)
   or c.subscribed <> coalesce(:subscribed::boolean, c.subscribed)
   or c.data <> (c.data || :set::jsonb) - :unset::text[])`
@@ -102,7 +102,7 @@ export const knownEmails = statement<{ projectId: string; emails: string[] }, { 
      and exists (select from contacts c where c.project_id = :projectId::uuid and c.email = asked.email)`,
 )
 
-/** Makes contacts with ids and addresses, unless there are such. */
+/** Creates contacts with ids and addresses, unless the addresses exist. */
 export const ensureContacts = statement<
   { projectId: string; ids: string[]; emails: string[]; subscribed: boolean; now: Date },
   {

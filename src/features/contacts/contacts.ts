@@ -26,10 +26,10 @@ import type { UpsertOutcome } from './upsert-contact.sql.ts'
 
 export type UpsertedContact = Contact & { outcome: UpsertOutcome }
 
-/** How often a statement is run again that met a concurrent one making the same change. */
+/** How often a statement is tried in all when a concurrent one makes the same change. */
 const ATTEMPTS = 5
 
-/** Makes the contact or merges into the one with this address, in one commit. */
+/** Creates the contact or merges into the one with this address, in one commit. */
 export async function createContact(
   ctx: Ctx,
   input: z.output<typeof createContactInput>,
@@ -56,7 +56,7 @@ export async function createContact(
   throw serviceUnavailable()
 }
 
-/** To be used as a rejection handler: what the database refuses as too large is an error of the caller. */
+/** A rejection handler: data that the database refuses as too large is an error of the caller. */
 export function refuseTooLarge(error: unknown): never {
   throw violates(error, 'contacts_data_size') ? dataTooLarge() : error
 }
@@ -84,7 +84,7 @@ async function contactWhere(ctx: Ctx, where: ContactWhereUniqueInput): Promise<C
 
 export const contactNotFound = () => notFound('The contact', 'CONTACT_NOT_FOUND')
 
-/** Changes what is given; a changed subscription is recorded as an event in the same commit. */
+/** Changes the given fields; a changed subscription is recorded as an event in the same commit. */
 export async function updateContact(
   ctx: Ctx,
   id: string,
@@ -160,7 +160,9 @@ export async function lookupContacts(
   }
 }
 
-/** Makes contacts of addresses that have none; those that there are stay as they are. In lock order. */
+/**
+ * Creates contacts for addresses that have none; existing ones stay as they are. Locks in the common order.
+ */
 export async function ensureContacts(
   ctx: Ctx,
   emails: string[],

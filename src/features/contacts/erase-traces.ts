@@ -75,7 +75,10 @@ const eraseSomeFiles: Step = async (tx) => {
   return true
 }
 
-/** A page of answers for one erasure, which goes through all of them; those that come meanwhile wait for the next one. */
+/**
+ * Looks through one page of answers for one erasure, which goes through all of them; erasures that start
+ * meanwhile wait.
+ */
 const eraseSomeAnswers: Step = async (tx) => {
   const projectId = projectIdOf(tx)
   const [held] = await tx.sql(holdErasure, { projectId })

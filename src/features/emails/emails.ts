@@ -7,7 +7,7 @@ import { bodySizes, emailBodies, emailCounts, emailIdsOfContacts, emailsUnderWay
 
 type Selection = Pick<EmailFindUniqueOrThrowArgs, 'include' | 'select'>
 
-/** `selection` is what the query asks for beside the row's own columns. */
+/** `selection` adds what the query asks for to the row's own columns. */
 export async function getEmail(ctx: Ctx, id: string, selection: Selection = {}): Promise<Email> {
   const projectId = projectIdOf(ctx)
   const email = isId(id)
@@ -53,7 +53,10 @@ export async function areUnderWay(ctx: Ctx, ids: string[]): Promise<boolean[]> {
   return ids.map((id) => underWay.has(id))
 }
 
-/** What the bodies of several messages may come to, in bytes; a single one may be as large as a message. */
+/**
+ * Most bytes that the bodies of several messages may have together; a single body may be as large as a
+ * message.
+ */
 const MAX_BODIES = 16 * 1024 * 1024
 
 /**

@@ -101,13 +101,13 @@ async function clear(exchange: Exchange, mailbox: MailboxReader): Promise<void> 
   reply(exchange, 204, {}, null)
 }
 
-/** A browser must not take anything in a message for something else than it is said to be. */
+/** A browser must not guess another type for a part of a message than the declared one. */
 const NOSNIFF: Headers = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
 
 async function sendSource(exchange: Exchange, mailbox: MailboxReader, id: string): Promise<void> {
   const message = await mailbox.raw(id)
   if (!message) throw gone('The message')
-  // As text: a browser must not run what is in a message.
+  // Served as text: a browser must not run a script in a message.
   reply(exchange, 200, { 'content-type': 'text/plain; charset=utf-8', ...NOSNIFF }, message)
 }
 

@@ -23,21 +23,21 @@ export const eventCountingWork = workKind('events.count')
  * statements take.
  */
 const OPEN_DAYS = 2
-/** Events of open days up to which they are counted when somebody asks: some 30 ms. */
+/** Up to this number the events of open days are counted for each request: some 30 ms. */
 const LIVE = 50_000
-/** How old the last count of more events may be that an answer is made from. */
+/** Greatest age of a count of more events that still answers a request. */
 const FRESH_MS = 600_000
 /** Counting takes at most this part of the time of a project. */
 const SHARE = 20
 const PAUSE_MS = 60_000
-/** Of projects whose open days have few events: these need counting for settling days alone. */
+/** Pause of projects whose open days have few events: counting only has to settle their days. */
 const LONG_PAUSE_MS = 6 * 3_600_000
 
 const LAST_TIME = new Date(Date.UTC(9999, 0))
 const recount = async (ctx: Ctx): Promise<Recount> =>
   (await ctx.sql(recountOf, { projectId: projectIdOf(ctx) }))[0] ?? NEVER_COUNTED
 
-/** Also of a count from the future: a clock was wrong. */
+/** The age of a count; positive also when a wrong clock dated it in the future. */
 const ageOf = (ctx: Ctx, { countedAt }: Recount): number =>
   Math.abs(ctx.now().getTime() - (countedAt?.getTime() ?? 0))
 

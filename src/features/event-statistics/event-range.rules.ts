@@ -13,8 +13,9 @@ export const midnight = (instant: number): number => Math.floor(instant / DAY_MS
 export type Range = { from: Date; to: Date }
 
 /**
- * The range that `startDate` and `endDate` mean; a day without a time is meant whole (UTC). Without them the last
- * 30 days; of more than 90 days the last 90. A text says what is wrong.
+ * The range that `startDate` and `endDate` mean; a day without a time counts as a whole day (UTC). Without
+ * them it is the last 30 days; of more than 90 days it is the last 90. Returns a text that explains the
+ * mistake when they are not valid.
  */
 export function readRange(
   startDate: string | null | undefined,
@@ -37,7 +38,7 @@ const DATE = 'a date such as 2026-03-04 or 2026-03-04T05:06:07Z'
 
 const known = (instant: number): Date => new Date(Math.min(Math.max(instant, FIRST), LAST))
 
-/** The whole days (UTC) inside a range that are kept counted, and what is left of it before and after them. */
+/** The whole days (UTC) inside a range, whose counts are kept, and the rest of it before and after them. */
 type Split = { days: { first: string; last: string } | null; before: Range; after: Range }
 
 const dayOf = (instant: number) => new Date(instant).toISOString().slice(0, 10)

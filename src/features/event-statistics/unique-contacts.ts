@@ -7,9 +7,9 @@ import { contactsOfEvents, contactsUpTo, sampleOfEvents } from './unique-contact
 const LOOKED_AT = 100_000
 /** Events that are looked at of names with more events, but few contacts. */
 const LOOKED_AT_LAST = 300_000
-/** One contact in so many is in the sample. */
+/** One contact in this number is in the sample. */
 const SAMPLE = 32
-/** From so many contacts in the sample on, an estimate is right within a tenth or so. */
+/** With at least this many contacts in the sample, an estimate is right within a tenth or so. */
 const ENOUGH = 150
 
 const byName = (counts: NameCount[]) => new Map(counts.map(({ name, count }) => [name, count]))

@@ -19,17 +19,20 @@ const REQUEST_MS = 5_000
 /** Events that are counted one by one, in about a second; of more, the kept counts say how many. */
 const COUNTED = 5_000_000
 /**
- * Events of this time are deleted at once: what is recorded later stays, also by a process whose clock is behind,
- * since what is deleted after the commit is older than this.
+ * Events that are younger than this are deleted at once. Events recorded later stay, also from a process
+ * whose clock is behind, because after the commit only older ones are deleted.
  */
 const YOUNG_MS = 300_000
-/** So many of them in some tenths of a second. Of a name with more the newest: the clocks must agree better then. */
+/**
+ * Most young events to delete at once, which takes some tenths of a second. When a name has more, only its
+ * newest so many are young: the clocks must agree better then.
+ */
 const MAX_YOUNG = 20_000
 
 /**
- * Deletes every event of a name that there is now: at once what can be deleted in some seconds, the rest in the
- * background. Returns how many. Throws CONFLICT while something refers to the name, VALIDATION_ERROR for the
- * service's own.
+ * Deletes every existing event of a name: as many as some seconds allow at once, the rest in the background.
+ * Returns how many. Throws CONFLICT while something refers to the name, VALIDATION_ERROR for the service's
+ * own.
  */
 export async function deleteEventsOf(ctx: Ctx, name: string): Promise<number> {
   if (isReservedEvent(name)) {

@@ -35,9 +35,7 @@ export const checkOf = statement<{ projectId: string; clockShift: number }, Chec
    from segment_checks where project_id = :projectId::uuid`,
 )
 
-/**
- * Lets the project rest and has it looked at again at `dueAt`, unless somebody has asked for it since it was due last.
- */
+/** Lets the project rest until `dueAt`, unless another look at its segments was asked for meanwhile. */
 export const restUntil = statement<{ projectId: string; dueAt: Date; restsUntil: Date; seenDueAt: Date }>(
   'rest-segments',
   `update segment_checks set due_at = case when due_at = :seenDueAt::timestamptz then :dueAt::timestamptz
@@ -70,8 +68,9 @@ export const noteWindows = statement<{
 )
 
 /**
- * Asks for a pass over all contacts of a segment that begins after this, and says which it will be: not
- * the next number, which a segment gets that has changed, so that it is known that somebody waits. A later one does as well.
+ * Asks for a pass over all contacts of a segment that begins after this, and returns its number. It is not
+ * the next number, which a changed segment gets, so that a pass that a caller waits for can be told apart.
+ * Any later pass serves as well.
  */
 export const askPass = statement<{ projectId: string; segmentId: string }, { asked: number }>(
   'ask-segment-pass',

@@ -60,10 +60,10 @@ export class BrokenSegment extends Error {
 }
 
 /**
- * Does the next part of the pass over all contacts of a segment, `size` contacts at most, or begins it. Members of a
- * tracked one enter and leave; of one that is tracked no more they leave, and those that the condition has are counted.
- * A condition that changes meanwhile ends the pass: the next one is asked for already. False when another slice is at
- * the project's members.
+ * Does the next part of the pass over all contacts of a segment, `size` contacts at most, or begins it.
+ * Members of a tracked segment enter and leave; a segment that is tracked no more loses its members, and the
+ * matching contacts are counted. A condition that changes meanwhile ends the pass: the next one is asked for
+ * already. Returns false when another slice holds the project's members.
  */
 export async function passPart(ctx: Ctx, segmentId: string, size: number): Promise<boolean> {
   const projectId = projectIdOf(ctx)
@@ -99,7 +99,10 @@ export async function passPart(ctx: Ctx, segmentId: string, size: number): Promi
   return done ?? false
 }
 
-/** Who enters a segment that is not filled because of something that it has heard of: he was not there before. */
+/**
+ * Contacts that enter a segment before it is filled because of a change that it has heard of: they did not
+ * match before.
+ */
 async function heardOf(
   tx: Ctx,
   { computedAt, listeningAt }: Segment,

@@ -101,7 +101,10 @@ function askingSegments(tx: Ctx, topics: Map<string, Topics>): Promise<TrackedRo
   return tx.sql(trackedThatAsk, { projectId: projectIdOf(tx), ...together })
 }
 
-/** The segments that name what has changed. One that cannot be read is noted and left out: a pass makes up for it. */
+/**
+ * The segments that name what has changed. A segment that cannot be read is noted and left out: a pass
+ * corrects it later.
+ */
 async function askedSegments(
   tx: Ctx,
   topics: Map<string, Topics>,
@@ -184,8 +187,8 @@ function movesOf(contactId: string, { topics, segments, subjects, now }: Batch):
 }
 
 /**
- * Before a segment is filled, whom its first pass has yet to look at is left to it: he was there before, unless something has
- * happened since that the segment hears of.
+ * Before a segment is filled, contacts that its first pass has yet to look at are left to it: they matched
+ * before, unless something has happened since that the segment hears of.
  */
 const isLeftToPass = (
   { isFilled, after, until, heardFrom }: Tracked,

@@ -19,7 +19,7 @@ export type Boundaries = {
   search: { tree: FilterTree; keys: string[] } | null
 }
 
-/** For what in the conditions windows have passed between `from` and `to`. */
+/** The parts of the conditions whose windows have passed between `from` and `to`. */
 export function boundariesOf(trees: FilterTree[], from: Date, to: Date): Boundaries {
   const boundaries: Boundaries = { events: [], created: [], search: null }
   const [filters, keys] = [new Map<string, Filter>(), new Set<string>()]

@@ -25,7 +25,7 @@ export type RedrivenMail = {
   redriven: number
   /** Left as they are: their content has been removed at the end of its retention. */
   withoutContent: number
-  /** Of the ids given, those that are no failed mail. */
+  /** Those of the given ids that are no failed mail. */
   notFailed: string[]
 }
 

@@ -37,7 +37,7 @@ export const purgeExpiredJob = defineJob({
     await repeat(BATCH, async () => (await ctx.sql(purgeIdempotencyKeys, { before, limit: BATCH })).length)
     const projects = await ctx.db.project.findMany({ select: { id: true } })
     for (const { id } of projects) await purgeProject(forProject(ctx, id))
-    // Last: a store that is away must not keep the rest.
+    // Images come last: a store that is away must not keep the rest from being removed.
     for (const { id } of projects) await purgeImages(forProject(ctx, id))
   },
 })

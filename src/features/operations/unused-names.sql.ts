@@ -11,7 +11,7 @@ const isUnnamed = (kind: string) => `(select true from interests i
   where i.project_id = :projectId::uuid and i.kind = '${kind}' and i.name = n.name limit 1) is null`
 
 /**
- * Forgets at most `limit` names of which there are no events, nor have been tracked since `before`. Indexes:
+ * Forgets at most `limit` names that have no events and were not tracked since `before`. Indexes:
  * event_names_pkey, events_project_id_name_created_at_contact_id_idx.
  */
 export const forgetUnusedEventNames = statement<

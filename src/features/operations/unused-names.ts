@@ -23,9 +23,9 @@ export async function forgetEventNames(ctx: Ctx, before: Date): Promise<void> {
 }
 
 /**
- * Forgets names of fields that were not set since `before` and that no contact has. Whether one has them only the
- * contacts can say: they are walked over in short statements, as far as it takes to find every name, and what is found
- * is not looked for again before it has been unused for as long.
+ * Forgets names of fields that were not set since `before` and that no contact has. Only the contacts can
+ * tell that: short statements walk over them until every name is found, and a name that is found is not
+ * looked for again before it has been unused for as long.
  */
 export async function forgetUnusedFields(ctx: Ctx, before: Date): Promise<void> {
   const projectId = projectIdOf(ctx)

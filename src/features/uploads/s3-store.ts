@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts'
 import type { ImageStore } from './image-store.ts'
 import { IMMUTABLE } from './images.rules.ts'
 
-/** In milliseconds: until a connection stands, without a sign of life, and all attempts together. */
+/** In milliseconds: until the connection is open, without any data, and for all attempts together. */
 export type S3TimeLimits = { connect: number; idle: number; total: number }
 
 const TIME_LIMITS: S3TimeLimits = { connect: 5_000, idle: 10_000, total: 30_000 }

@@ -12,7 +12,10 @@ export type Typo = {
   certain: boolean
 }
 
-/** So much of all mail goes there that a domain one slip away is rather a slip than a company. */
+/**
+ * So much mail goes to these domains that a domain one letter away is more likely a typing error than a
+ * company.
+ */
 const LARGEST = ['gmail', 'googlemail', 'hotmail', 'icloud', 'outlook', 'yahoo']
 
 /** A slip away from names of one or two letters is half of all short names. */
@@ -76,7 +79,7 @@ const restOf = (domain: string) => domain.slice(domain.indexOf('.') + 1)
 
 function isPlausible(domain: string, meant: string): boolean {
   const label = labelOf(domain)
-  // Of a domain that is nobody's we know no more than that it probably ends like most do.
+  // About a domain of no listed provider we only know that it probably ends like most do.
   if (!isListedProvider(meant) && labelOf(meant) !== label) return false
   return label.length >= SHORTEST_LABEL && editDistance(domain, meant) <= (label.length >= LONG_LABEL ? 2 : 1)
 }

@@ -30,7 +30,7 @@ export type EmailVerification = {
   reasons: string[]
 }
 
-/** Judges an address of good form by what is known of its domain. */
+/** Judges a well-formed address by what is known of its domain. */
 export function judgeAddress(email: string, facts: DnsFacts): EmailVerification {
   const domain = domainOf(email)
   const [local, shownDomain] = halvesOf(email)
