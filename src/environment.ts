@@ -163,7 +163,9 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Variables {
   return parsed.data
 }
 
-/** What is wrong with variables that may each be fine; looks at them unparsed, to tell everything at once. */
+/**
+ * Problems of variables that may each be valid alone. It reads them unparsed, to report all problems at once.
+ */
 function contradictions(v: NodeJS.ProcessEnv): string[] {
   const problems: string[] = []
   if (v.MAIL_PROVIDER === 'smtp' && !v.SMTP_URL) problems.push('SMTP_URL: needed by MAIL_PROVIDER=smtp')

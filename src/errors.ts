@@ -34,7 +34,7 @@ export type ErrorCode = keyof typeof STATUS_OF
  */
 const PUBLIC_CODE_OF: Partial<Record<ErrorCode, ErrorCode>> = { DOMAIN_NOT_VERIFIED: 'INTERNAL_SERVER_ERROR' }
 
-/** What is wrong with one field of the input. `received` names a type, never a value. */
+/** The error of one field of the input. `received` names a type, never a value. */
 export type FieldError = { field: string; message: string; code: string; received?: string }
 
 export type ErrorExtras = {

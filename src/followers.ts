@@ -1,7 +1,7 @@
 import { tooManyFollowers } from './errors.ts'
 
 type Limits = {
-  /** Of all projects together; each follower costs a look every now and then. */
+  /** Limit of all projects together; each follower costs a look from time to time. */
   total: number
   perProject: number
 }

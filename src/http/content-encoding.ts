@@ -9,7 +9,7 @@ import {
 } from 'node:zlib'
 import { AppError } from '../errors.ts'
 
-/** Of what is decompressed so much comes at a time, in bytes. */
+/** Bytes that a decoder returns at a time. */
 const CHUNK = { chunkSize: 64 * 1024 }
 
 /** `bytesWritten` are the compressed bytes that it has taken. */

@@ -52,7 +52,7 @@ export function openExchange(
     response,
     requestId: requestIdFrom(request.headers['x-request-id']) ?? newRequestId(),
     method: request.method ?? 'GET',
-    // A proxy may have taken it away already, and what is left may begin with the same word.
+    // A proxy may have removed the base path already, and the rest may begin with the same word.
     path: below !== path && isPath(below) ? below : path,
     query: mark === -1 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)),
     route: 'unmatched',
@@ -122,7 +122,7 @@ async function sendAtPace({ request, response, pace }: Exchange, body: string | 
   response.end()
 }
 
-/** An answer that is the same for everybody, made once. */
+/** An answer that is the same for every caller, created once. */
 export type FixedAnswer = { headers: Headers; body: Buffer }
 
 export function fixedAnswer(headers: Headers, text: string): FixedAnswer {
@@ -163,9 +163,9 @@ export async function replyInParts(
   )
 }
 
-/** After its first part: a stream of events does not know what to end before it has begun. */
+/** Ends the source after its first part: before it, a stream of events does not know what to end. */
 function endSource(parts: Readable): void {
-  // Nobody waits for what it says.
+  // An error after the end concerns no reader.
   parts.on('error', () => {})
   parts.once('readable', () => parts.destroy())
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isLoopbackAddress, isLoopbackHost } from '../lib/net/loopback.ts'
 
-/** What proxies add, each its own: any of these says that the caller is somebody else than the peer. */
+/** Headers that proxies add: each of them says that the peer is not the caller. */
 const PROXY_HEADER =
   /^(?:forwarded|via|x-forwarded|x-forwarded-.+|x-original-.+|x-real-ip|x-client-ip|.+-client-ip|.+-connecting-ip|x-envoy-.+)$/
 

@@ -3,7 +3,7 @@ import { AppError, fileTooLarge, invalidBody } from '../errors.ts'
 import { readBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 
-/** A form field with a file of at most so many bytes. */
+/** A form field with a file of at most this many bytes. */
 export type Upload = { field: string; maxBytes: number }
 
 /** Room for boundaries, headers and small fields beside the file. */

@@ -28,7 +28,7 @@ const SYNONYMS: Record<string, string> = {
 }
 
 /**
- * The path that someone likely meant who asked for one that there is not; null when none looks like it. `isKnown` tells
+ * The path that was likely meant instead of an unknown one; null when none looks like it. `isKnown` tells
  * whether a path leads anywhere, `fixed` are the paths without parameters.
  */
 export function nearPath(

@@ -22,7 +22,7 @@ const isUnfinished = (name: string) => name.endsWith(UNFINISHED)
 
 export function mailFolder(directory: string): MailFolder {
   const names = async () => (await unlessGone(readdir(directory))) ?? []
-  // What another process removes meanwhile is no error.
+  // A file that another process removes meanwhile is no error.
   const remove = async (ids: ReadonlySet<string>, all: string[]) => {
     for (const name of all) if (ids.has(idOf(name))) await rm(join(directory, name), { force: true })
   }

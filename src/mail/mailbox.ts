@@ -40,9 +40,7 @@ export type MailboxFilter = {
 }
 
 export interface MailboxReader {
-  /**
-   * Newest first; fewer when they are large, so that they come to at most MAX_LISTED_BYTES, or to one message.
-   */
+  /** Newest first; fewer when they are large: together at most MAX_LISTED_BYTES, or one message. */
   list(filter: MailboxFilter): Promise<MailboxMessage[]>
   message(id: string): Promise<MailboxMessage | null>
   /** The message as it would have gone out, or null when there is none. */

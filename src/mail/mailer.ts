@@ -17,7 +17,7 @@ export type DkimKey = { domain: string; selector: string; privateKey: string }
 export type OutgoingMail = {
   emailId: string
   projectId: string
-  /** With angle brackets; the same for every attempt, so that receivers can drop a repeat. */
+  /** Message-ID with angle brackets; the same for every attempt, so that receivers can drop a repeat. */
   messageId: string
   date: Date
   from: Mailbox

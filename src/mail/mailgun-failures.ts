@@ -45,7 +45,7 @@ function answered({ status, phrase }: MailgunFailure): boolean {
 
 const INCORRECT_URL = 'Incorrect url'
 
-/** No connection was made: the address is wrong, or what is there is not the API. */
+/** No connection was opened: the address is wrong, or another service than the API answers there. */
 const NOT_REACHED =
   /^(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO)$|CERT|SELF_SIGNED|UNABLE_TO_/
 

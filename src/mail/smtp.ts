@@ -163,7 +163,10 @@ type Security = {
   host?: string | undefined
 }
 
-/** Whether a password may leave this machine unencrypted: whoever strips STARTTLS from the replies would get it. */
+/**
+ * Whether a password may leave this machine unencrypted: an attacker who strips STARTTLS from the replies
+ * would read it.
+ */
 function isExposed({ auth, secure, requireTLS, host = '' }: Security): boolean {
   return Boolean(auth?.user || auth?.pass) && !secure && requireTLS !== true && !isLoopbackHost(host)
 }

@@ -27,7 +27,7 @@ function messageOf(msg: unknown, more: Record<string, JsonValue>): string {
 const textOf = (value: JsonValue): string =>
   printable(typeof value === 'string' ? value : JSON.stringify(value))
 
-/** Callers choose some of the texts: a terminal must not do what they say. */
+/** Callers choose some of the texts: a terminal must not obey them. */
 const printable = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, '0')}`)
 

@@ -1,6 +1,6 @@
 /** A part of a list that is read at once. */
 export type Piece = {
-  /** Of its records, as far as their size is known. */
+  /** Size of its records, as far as it is known. */
   bytes: number
   read: () => Promise<unknown[]>
 }
@@ -14,12 +14,12 @@ export class Pieces {
   readonly #list: never[] = []
   readonly #pieces: Piece[] = []
 
-  /** The pieces, in their order; none when the answer was made whole. */
+  /** The pieces, in their order; none when the answer was written in one part. */
   get all(): readonly Piece[] {
     return this.#pieces
   }
 
-  /** Leaves the list to be read in pieces. What is returned stands for it. */
+  /** Leaves the list to be read in pieces. The returned list stands for it. */
   defer<Item>(pieces: Piece[]): Item[] {
     this.#pieces.push(...pieces)
     return this.#list

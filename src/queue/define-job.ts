@@ -4,7 +4,7 @@ import type { Ctx } from '../ctx.ts'
 
 export type SendJobOptions = Pick<SendOptions, 'startAfter' | 'singletonKey' | 'priority'>
 
-/** A kind of background work, as those who ask for it know it. */
+/** A kind of background work, as the code that asks for it knows it. */
 export type JobQueue<Payload extends object> = {
   /** The queue's name, "feature.verb-noun". */
   name: string

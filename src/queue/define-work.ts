@@ -19,7 +19,7 @@ export type Standing = 'fresh' | 'left' | 'later'
 /** A project's turn at one kind of work: one attempt at one job of the queue. */
 export type Turn = {
   projectId: string
-  /** With `attempt` it names this turn: what a slice takes is marked with both. */
+  /** Together with `attempt` it names this turn; a slice marks what it takes with both. */
   jobId: string
   /** 0 the first time; more when the worker before has died or failed. */
   attempt: number
@@ -68,6 +68,6 @@ export const queuePriority = (priority: Priority, standing: Standing): number =>
 /** The least number of work that was just asked for. */
 export const FRESH_PRIORITY = queuePriority(PRIORITIES.maintenance, 'fresh')
 
-/** One fetch in so many begins further down, at each of LOW_STARTS in turn, so that nothing starves. */
+/** One fetch in LOW_SHARE begins further down, at each of LOW_STARTS in turn, so that no work starves. */
 export const LOW_SHARE = 5
 export const LOW_STARTS = Object.values(PRIORITIES).map((priority) => queuePriority(priority, 'left'))

@@ -78,7 +78,7 @@ export class QueueConnections implements Db {
 
 type Ears = { heard: (payload: string) => void; connected: () => void }
 
-/** One connection that listens to a channel, and is made anew when it is lost. */
+/** One connection that listens to a channel, and is opened again when it is lost. */
 class Listener {
   readonly #url: string
   readonly #channel: string

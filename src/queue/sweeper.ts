@@ -9,9 +9,9 @@ const SWEEP_MS = 2_000
 const SHARE = 10
 /** The longest that a kind is not swept, however long its sweep took. */
 const LONGEST_REST_MS = 30_000
-/** Failed sweeps in a row after which somebody should know. */
+/** Failed sweeps in a row after which the log warns the operator. */
 const WARN_AFTER = 5
-/** Work that was given up is begun again after this: what has made it fail may be gone. */
+/** Work that was given up is begun again after this time: the reason of its failure may be gone. */
 const GIVEN_UP_MINUTES = 10
 
 /**

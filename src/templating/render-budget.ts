@@ -2,7 +2,7 @@ import { type Allowance, WorkMeter } from './work-meter.ts'
 
 /** A tenth of a second, and what a request may store. */
 const REQUEST: Allowance = { work: 100_000_000, characters: 64 * 1024 * 1024 }
-/** As much of it is done on the thread that serves requests; larger work goes to another one. */
+/** Most work that is done on the thread that serves requests; more goes to another thread. */
 const MAX_WORK_HERE = 10_000_000
 
 /** What rendering may cost in one request, all of its operations and messages together. */
@@ -18,7 +18,7 @@ export class RenderBudget {
     return this.#left.work <= 0
   }
 
-  /** For work on the thread that serves requests. */
+  /** A meter for work on the thread that serves requests. */
   meterHere(): WorkMeter {
     return new WorkMeter({ ...this.#left, work: Math.min(this.#left.work, this.#workHere) })
   }

@@ -9,7 +9,10 @@ import { RenderedTooLarge } from './work-meter.ts'
 const UNMETERED = { work: 0, characters: 0 }
 /** Nanoseconds per character of a task, to write it here and to read it there. */
 const COST_OF_MOVING = 3
-/** Of what is left: a message is not refused for its length alone, which other limits bound. */
+/**
+ * Largest share of the remaining budget that moving a task may cost. A message is not refused for its length
+ * alone, which other limits bound.
+ */
 const MAX_COST_OF_MOVING = 0.5
 
 /** Milliseconds for the text part of a message that is on its way; a newsletter takes some 20. */

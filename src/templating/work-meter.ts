@@ -1,4 +1,4 @@
-/** A template whose loops come to more text, or to more work, than a request may. */
+/** Thrown for a template whose loops create more text, or more work, than a request may. */
 export class RenderedTooLarge extends Error {
   override name = 'RenderedTooLarge'
 }

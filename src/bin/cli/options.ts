@@ -22,7 +22,7 @@ export const checked =
 /** Ids are compared as text in places, and the database writes them in lower case. */
 export const checkedId = checked(id.toLowerCase())
 
-/** For an option that may be given several times. */
+/** An option that may be given several times. */
 export const checkedIds = (text: string, previous: string[] = []): string[] => [...previous, checkedId(text)]
 
 export function checkedLimit(maximum: number) {

@@ -60,7 +60,10 @@ function findNative(): string {
   }
 }
 
-/** npm packages cannot hold symbolic links; the package makes them in an install script, which may be forbidden. */
+/**
+ * npm packages cannot hold symbolic links; the package creates them in an install script, which may be
+ * forbidden.
+ */
 function addSymlinks(native: string): void {
   const list = join(native, 'pg-symlinks.json')
   if (!existsSync(list)) return
@@ -75,7 +78,10 @@ function addSymlinks(native: string): void {
   }
 }
 
-/** The owner of the cluster, so that it stays readable for whom it was made; else an account without rights. */
+/**
+ * The owner of the cluster, so that the cluster stays readable for that account; else an account without
+ * rights.
+ */
 async function accountFor(cluster: string): Promise<Account> {
   const owner = existsSync(cluster) ? statSync(cluster) : undefined
   if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
@@ -143,7 +149,7 @@ function copyPrograms(native: string, copy: string): void {
   const draft = mkdtempSync(`${copy}-`)
   try {
     cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
-    // The checkout may have been made under a strict umask.
+    // The checkout may have been created under a strict umask.
     openForAll(draft)
     renameSync(draft, copy)
   } catch (error) {

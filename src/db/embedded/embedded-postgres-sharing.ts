@@ -113,7 +113,7 @@ function tryLock(folder: string, draft: string): string | undefined {
   if (holder === undefined || isAlive(holder)) return undefined
   const lock = join(folder, String(last + 1))
   try {
-    // A link brings name and content into being at once, and fails when the name is taken.
+    // A link creates name and content at once, and fails when the name is taken.
     linkSync(draft, lock)
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return undefined
@@ -121,7 +121,7 @@ function tryLock(folder: string, draft: string): string | undefined {
   }
   const numbers = lockNumbers(folder)
   const older = numbers.filter((number) => number <= last)
-  // Others may have locked, freed and cleaned past this number since the list was made.
+  // Other processes may have locked, freed and cleaned past this number since the list was read.
   const late = numbers.some((number) => number > last + 1)
   for (const number of late ? [last + 1] : older) rmSync(join(folder, String(number)), { force: true })
   if (late) return undefined

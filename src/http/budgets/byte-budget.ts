@@ -34,7 +34,7 @@ export class ByteBudget {
     return giveBack
   }
 
-  /** Waits for its turn, however long that takes: for those who have nothing that others wait for. */
+  /** Waits for its turn, however long that takes: for owners that hold nothing that others wait for. */
   takeInTime(bytes: number, owner: string): Promise<GiveBack> {
     return this.#slots.take(bytes, owner)
   }
@@ -44,7 +44,10 @@ export class ByteBudget {
     return this.#slots.takeAnyway(bytes, owner)
   }
 
-  /** For those who keep bytes already: who waits would keep them longer. Throws the refusal when there is no room. */
+  /**
+   * For owners that hold bytes already and would hold them longer while they wait. Throws the refusal when
+   * there is no room.
+   */
   takeNow(bytes: number, owner: string): GiveBack {
     const giveBack = this.#slots.takeNow(bytes, owner)
     if (!giveBack) throw this.#limits.refusal()
