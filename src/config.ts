@@ -74,7 +74,7 @@ function build(v: Variables) {
     uploadRetentionDays: v.UPLOAD_RETENTION_DAYS,
     eventCountRetentionDays: v.EVENT_COUNT_RETENTION_DAYS,
     unusedFieldRetentionDays: v.UNUSED_FIELD_RETENTION_DAYS,
-    /** What one project may have of each; 0: no quota. */
+    /** Quotas of one project; 0: no quota. */
     quotas: {
       segments: v.QUOTA_SEGMENTS,
       templates: v.QUOTA_TEMPLATES,

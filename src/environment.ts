@@ -191,7 +191,7 @@ function contradictions(v: NodeJS.ProcessEnv): string[] {
 const S3_NEEDED = ['S3_BUCKET', 'S3_REGION', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY']
 const S3_VARIABLES = [...S3_NEEDED, 'S3_ENDPOINT', 'S3_PUBLIC_URL']
 
-/** A half of it is a mistake: images would be kept where nobody expects them. */
+/** One of the two alone is a mistake: images would be kept in an unexpected place. */
 function missingForS3(v: NodeJS.ProcessEnv): string[] {
   const [given] = S3_VARIABLES.filter((name) => v[name])
   if (!given) return []

@@ -6,7 +6,7 @@ type Limits = {
   perProject: number
 }
 
-/** Who follows something at this process: subscriptions that are open. */
+/** The open subscriptions of this process. */
 export class Followers {
   readonly #limits: Limits
   readonly #byProject = new Map<string, number>()

@@ -7,7 +7,7 @@ import { type Audience, type Filter, type FilterTree, segmentOf, type Test } fro
 /** The parameters of a condition, beside `projectId`. */
 export type PredicateParams = { [name: `filter${number}`]: string | boolean }
 
-/** A condition, for a statement that has the parameter `:projectId`, and what else that needs for it. */
+/** A condition, for a statement that has the parameter `:projectId`, with its other parameters. */
 export type Predicate = { text: string; params: PredicateParams }
 
 /**
@@ -18,7 +18,7 @@ const MAX_JOINS = 10
 /** Above MAX_JOINS this many are still joined, so that the plan can start at a rare event. */
 const STARTING_POINTS = 4
 
-/** What required events and lists become: `asked` for so far, and how many more may be joined. */
+/** State of required events and lists: `asked` for so far, and how many more may be joined. */
 type Joins = { asked: number; left: number; negated: boolean }
 
 type Compiler = {

@@ -83,7 +83,7 @@ export function spanAt(test: TimeTest, now: Date): Span {
 export const isInside = (instant: number, { from, before }: Span): boolean =>
   (from === null || instant >= from) && (before === null || instant < before)
 
-/** As Postgres reads it: no sign before a fifth digit of the year, and the year before the first is 1 BC. */
+/** A year as Postgres reads it: no sign before a fifth digit, and the year before the first is 1 BC. */
 export function timestampText(instant: number): string {
   const text = new Date(instant).toISOString()
   return text.startsWith('0000') ? `${text.replace('0000', '0001')} BC` : text.replace(/^\+0*/, '')

@@ -90,7 +90,7 @@ function isAboutTime(test: Test): boolean {
 const duration = (value: unknown, unit: Window['unit'] = 'days'): string =>
   `${String(value)} ${value === 1 ? unit.slice(0, -1) : unit}`
 
-/** What a contact did, and that it did not. */
+/** Phrases for what a contact did, and for what it did not. */
 const DEED_OF: Record<Activity, [did: string, didNot: string]> = {
   sent: ['was sent an email', 'was not sent an email'],
   delivered: ['received an email', 'did not receive an email'],

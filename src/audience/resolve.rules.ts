@@ -1,7 +1,10 @@
 import { NO_SUCH_SEGMENT } from './fields.rules.ts'
 import { type FilterTree, filtersOf, type Problem, type Segments } from './tree.rules.ts'
 
-/** Filters of a tree together with those of the segments that it names; each time that it names them. */
+/**
+ * Most filters of a tree together with those of the segments that it names; counted each time that it names
+ * them.
+ */
 const MAX_RESOLVED_FILTERS = 500
 /** Segments that are asked for by segments. */
 export const MAX_SEGMENT_CHAIN = 10

@@ -43,8 +43,8 @@ export type FilterSource = {
 }
 
 /**
- * What a filter asks, always in the positive; `negated` of the filter turns it around. So "is not" is exactly
- * the opposite of "is", for contacts without the key as well.
+ * The question of a filter, always in the positive; `negated` of the filter turns it around. So "is not" is
+ * exactly the opposite of "is", for contacts without the key as well.
  */
 export type Test =
   | { on: 'email'; is: 'equal' | 'containing'; text: string }

@@ -31,7 +31,7 @@ async function serve(): Promise<void> {
     const app = await starting
     if (!stopping) await present(app, startedAt)
   } catch (error) {
-    // What a stop interrupts fails; the stop itself ends the process.
+    // A stop makes the start fail; the stop itself ends the process.
     if (!stopping) throw error
   }
 }

@@ -55,12 +55,12 @@ export const eventCtes = (rows: string): string => `
      from event`,
   )}`
 
-/** What a statement does to contacts, as parameters or columns of `person`. */
+/** A change of contacts by a statement, as parameters or columns of `person`. */
 type ContactWrite = {
   /** jsonb object and text array: the keys that are set and taken away. */
   set: string
   unset: string
-  /** text: what changes a subscription. */
+  /** text: the source of the change of a subscription. */
   source: string
   /** boolean: whether the address may be another one. */
   email?: string

@@ -9,10 +9,12 @@ import {
   writeInterests,
 } from './interests.sql.ts'
 
-/** What a filter, a trigger or a wait names. With `listens` a change of it has to reach who names it. */
+/**
+ * Something that a filter, a trigger or a wait names. With `listens` a change of it must reach the consumer.
+ */
 export type Interest = { kind: InterestKind; name: string; listens: boolean }
 
-/** What a condition names: see `referencesOf`. */
+/** Everything that a condition names: see `referencesOf`. */
 type Named = { fields: string[]; keys: string[]; events: string[]; segments: string[] }
 
 /** The references of a condition as interests. */
@@ -72,7 +74,7 @@ export async function keepInterests(
 
 export type Consuming = { id: string; name: string }
 
-/** What refers to a field, an event or a segment. */
+/** The segments, campaigns and workflows that refer to a field, an event or a segment. */
 export type Usage = {
   usedInSegments: Consuming[]
   usedInCampaigns: Consuming[]

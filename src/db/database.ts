@@ -124,7 +124,7 @@ function poolOf(
 const prismaOn = (pool: Pool, schema: string) =>
   new PrismaClient({ adapter: new PrismaPg(pool, { schema }), errorFormat: 'minimal' })
 
-/** Its Prisma client takes 12 MB, so it is made when it is needed first. */
+/** Its Prisma client takes 12 MB, so it is created at its first use. */
 function workerConnections(pool: Pool, schema: string): Connections & { close: () => Promise<void> } {
   let prisma: PrismaClient | null = null
   return {

@@ -16,7 +16,7 @@ export type Statement<Params, Row> = {
   text: string
   names: readonly string[]
   kind: Kind
-  /** What it is called with, and what it returns; both are types only. */
+  /** Types of its parameters and rows; they exist for the compiler only. */
   types?: (params: Params) => Row
 }
 
@@ -138,13 +138,13 @@ export class ProjectBusyError extends Error {
   }
 }
 
-/** What a server says that is there, and has no time. */
+/** Errors of a server that is running but has no capacity. */
 const TOO_SLOW = new Set(['57014', '55P03', '53300', '40001', '40P01', 'P2024', 'P2028'])
 const TOO_SLOW_TEXT = /timeout exceeded when trying to connect|Query read timeout/
 
 /**
- * What a statement fails with that has certainly not been run, only because of the connection it was sent on: what
- * it was to be prepared for, what the driver believed to be prepared, and what it did not send any more.
+ * Errors of a statement that has certainly not been run, only because of its connection: the statement could
+ * not be prepared, the driver wrongly believed it to be prepared, or it was not sent.
  */
 const NOT_RUN = new Set(['0A000', '26000', '42P05'])
 const NOT_RUN_TEXT = /^Client .* is not queryable$/

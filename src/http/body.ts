@@ -55,7 +55,7 @@ export async function readBody(
   let received = 0
   let taken = Math.max(UNCOUNTED, expected)
   const began = performance.now()
-  // Room that is held for what a few compressed bytes become is held for a shorter time.
+  // Room for the content of a few compressed bytes is held for a shorter time.
   const share = declared === undefined || !decoding ? 1 : Math.max(SHORTEST, Number(declared) / expected)
   const allowedMs = wholeMs * share
   const pace = setInterval(() => {
@@ -175,7 +175,7 @@ export async function discardBody(request: IncomingMessage): Promise<void> {
     size += chunk.length
     if (size > MAX_DISCARDED_BYTES) request.destroy()
   })
-  // A client that has gone is fine: there is nobody left to answer.
+  // A client that has left is no failure: no one waits for the answer.
   await finished(request, { writable: false }).catch(() => undefined)
 }
 

@@ -19,7 +19,7 @@ export type Exchange = {
   /** The pattern of the matched route, for metrics and logs; never the path with its ids. */
   route: string
   startedAt: number
-  /** What it has taken of the process's budgets. */
+  /** Bytes that the request has taken of the process's budgets. */
   bytes: RequestBytes
   /** How fast an answer has to be taken that has taken of them. */
   pace: Pace
@@ -31,7 +31,7 @@ const NO_QUERY = new URLSearchParams()
 
 type ExchangeOptions = {
   budgets: Budgets
-  /** What a proxy may have left in front of our paths. */
+  /** Prefix of our paths that a proxy may have left. */
   basePath?: string | undefined
   /** Whether there is something at a path. */
   isPath?: (path: string) => boolean

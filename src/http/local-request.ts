@@ -16,7 +16,7 @@ export function isLocalRequest({ httpVersion, headers, headersDistinct, socket }
     isLoopbackAddress(socket.remoteAddress ?? '') &&
     more.length === 0 &&
     isLoopbackHost(host.replace(/:\d*$/, '')) &&
-    // What nginx speaks to a service when it is told nothing else; it then adds no header either.
+    // The protocol version that nginx uses towards a service by default; it then adds no header either.
     httpVersion !== '1.0' &&
     !Object.keys(headers).some((name) => PROXY_HEADER.test(name))
   )

@@ -31,7 +31,7 @@ export async function readUpload(
   return file ? { [field]: file } : {}
 }
 
-/** What a browser may send along; nobody needs more. */
+/** Fields and files that a browser may send along; more are not needed. */
 const LIMITS = { fields: 50, files: 2, parts: 52, fieldSize: OVERHEAD_BYTES }
 
 async function filesOf(contentType: string, body: Buffer, field: string): Promise<Buffer[]> {

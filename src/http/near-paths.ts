@@ -4,7 +4,7 @@ import { editDistance } from '../lib/text/edit-distance.ts'
 const MAX_LENGTH = 80
 const MAX_SLIPS = 2
 
-/** What other services, and older habits, call the paths. */
+/** Names that other services, and older habits, use for the paths. */
 const SYNONYMS: Record<string, string> = {
   '/emails': '/v1/send',
   '/email': '/v1/send',

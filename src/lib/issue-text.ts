@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** What zod calls a type, as people do. */
+/** Names of zod's types, for people. */
 const TYPES: Record<string, string> = {
   string: 'a string',
   number: 'a number',

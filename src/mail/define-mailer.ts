@@ -13,7 +13,7 @@ type Provider = Pick<Mailer, 'provider' | 'concurrency'> & {
   warnings?: readonly string[]
   /** Hands one message over within a bounded time. Throws when the message cannot be prepared. */
   deliver(mail: OutgoingMail): Promise<DeliveryResult>
-  /** What would become of any message now; `sent` when it would be taken. Never throws. */
+  /** The outcome that any message would have now; `sent` when it would be accepted. Never throws. */
   probe?(): Promise<DeliveryResult>
   /** Frees what the provider holds, once nothing is under way any more. */
   release?(): void

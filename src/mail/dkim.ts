@@ -74,7 +74,7 @@ async function bodyHash(body: Buffer): Promise<string> {
   return hash.update(isEmpty ? '' : '\r\n').digest('base64')
 }
 
-/** Whole lines, without those at the end that are empty, and how many line ends were there. */
+/** The whole lines, without empty ones at the end, and the number of line ends there. */
 function relaxedLines(lines: Buffer): { text: string; lineEnds: number } {
   const text = lines
     .toString('latin1')

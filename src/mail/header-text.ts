@@ -7,7 +7,9 @@ const MISREAD = /^ | $| {20}|=\?|[^\x20-\x7e]/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]+/g
 
-/** Line breaks and other control characters become a blank: what follows can never start a header of its own. */
+/**
+ * Turns line breaks and other control characters into a blank: the rest can never start a header of its own.
+ */
 export function oneLine(value: string): string {
   return value.toWellFormed().replace(CONTROLS, ' ')
 }

@@ -58,7 +58,7 @@ export type MailboxOptions = {
   now?: (() => Date) | undefined
 }
 
-/** What a file may be named after: nothing in it can leave the directory or look like another file's suffix. */
+/** Names that a file may have: none can leave the directory or look like another file's suffix. */
 const PLAIN_ID = /^[\w-]{1,100}$/
 
 /**
@@ -95,7 +95,7 @@ export function createMailboxMailer(options: MailboxOptions): Mailer & MailboxRe
   return { ...mailer, ...reader(folder) }
 }
 
-/** What one list has of messages; larger ones would keep the process from everything else. */
+/** Bytes of messages in one list; larger lists would keep the process from everything else. */
 const MAX_LISTED_BYTES = 16 * 1024 * 1024
 
 function reader(folder: MailFolder): MailboxReader {

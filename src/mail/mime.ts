@@ -28,7 +28,10 @@ const LONGEST_NAME = 500
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const ADDRESS_SHAPE = /^[^\x00-\x1f\x7f<>]+@[^\x00-\x20\x7f<>@/\\?#:,;()"]+$/
 
-/** RFC 6376's list and what bulk mail has to sign as well (RFC 8058 for List-Unsubscribe-Post). */
+/**
+ * The list of RFC 6376, and the fields that bulk mail has to sign as well (RFC 8058 for
+ * List-Unsubscribe-Post).
+ */
 const SIGNED_FIELDS = [
   'from',
   'reply-to',
@@ -52,7 +55,7 @@ const SIGNED_FIELDS = [
   'feedback-id',
 ]
 
-/** A message as it leaves, and between whom: no header can ever add a recipient. */
+/** A message as it leaves, with its envelope: no header can ever add a recipient. */
 export type Composed = { from: string; to: string; raw: Buffer }
 
 /**

@@ -25,7 +25,7 @@ export function explainSmtp(error: NodemailerError, progress: Progress, reason: 
   return progress === 'written' && !answered ? unanswered(reason) : failed('temporary', reason)
 }
 
-/** What the operator should do; null when the failure is about the message. */
+/** Advice for the operator; null when the failure is about the message. */
 function adviceFor(error: NodemailerError, progress: Progress): string | null {
   const { response = '', responseCode = 0 } = error
   const codes = [error.code ?? '', originalCode(error)]

@@ -19,7 +19,7 @@ export type SmtpOptions = {
    */
   url: string
   maxConnections?: number | undefined
-  /** What this host calls itself in EHLO; nodemailer's choice when absent. */
+  /** The name that this host gives itself in EHLO; nodemailer's choice when absent. */
   ehloName?: string | undefined
   timeouts?: Partial<SmtpTimeouts> | undefined
 }

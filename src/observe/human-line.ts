@@ -11,7 +11,7 @@ const LEVELS: Record<number, string> = {
 }
 const ERROR = 50
 
-/** A line of the log, which is JSON, as people read it: time, level, message, and what else there is. */
+/** Formats a line of the log, which is JSON, for people: time, level, message, and the other fields. */
 export function humanLine(line: string): string {
   const { level, time, msg, err, ...more } = JSON.parse(line)
   const clock = new Date(time).toTimeString().slice(0, 8)

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-/** What a process counts, by the names under which Prometheus finds it. */
+/** The counters of a process, by the names under which Prometheus finds them. */
 export type Metrics = ReturnType<typeof createMetrics>
 
 export function createMetrics() {

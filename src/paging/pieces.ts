@@ -6,11 +6,11 @@ export type Piece = {
 }
 
 /**
- * How an answer is made whose list is too large to be in memory. The operation runs once without records; then each
- * piece is read, put where the list belongs, and completed by GraphQL like the whole would be.
+ * Answers with a list that is too large for memory. The operation runs once without records; then each piece
+ * is read, put where the list belongs, and completed by GraphQL as the whole would be.
  */
 export class Pieces {
-  /** Stands for the list in what the operation resolves to. */
+  /** Stands for the list in the result of the operation. */
   readonly #list: never[] = []
   readonly #pieces: Piece[] = []
 
@@ -25,7 +25,7 @@ export class Pieces {
     return this.#list
   }
 
-  /** What the operation resolved to, with the records of a piece where the list belongs. */
+  /** The result of the operation, with the records of a piece where the list belongs. */
   fill(resolved: unknown, records: unknown[]): unknown {
     if (resolved === this.#list || typeof resolved !== 'object' || resolved === null) return records
     const entries = Object.entries(resolved)

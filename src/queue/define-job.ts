@@ -13,7 +13,7 @@ export type JobQueue<Payload extends object> = {
   options?: Omit<Queue, 'name' | 'deadLetter'>
 }
 
-/** The same with what to do. */
+/** The same with its handler. */
 export type JobDefinition<Payload extends object> = JobQueue<Payload> & {
   /** How many of them one process runs at the same time; 1 by default. */
   concurrency?: number

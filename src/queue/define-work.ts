@@ -4,7 +4,7 @@ import type { Ctx } from '../ctx.ts'
 export const PRIORITIES = { transactional: 0, workflow: 1, campaign: 2, maintenance: 3 } as const
 export type Priority = (typeof PRIORITIES)[keyof typeof PRIORITIES]
 
-/** A kind of background work as those know it who ask for it: without its handler. */
+/** A kind of background work, as the code that asks for it knows it: without its handler. */
 export type WorkKind = { name: string }
 
 /** `name` is the queue's, "feature.verb-noun". */
@@ -36,7 +36,7 @@ export type Turn = {
   askForMore: (priority?: Priority) => void
 }
 
-/** What a slice has left: nothing, something to do now, or something to look for later. */
+/** The work that a slice leaves: none, some for now, or some for later. */
 export type SliceResult = 'done' | 'more' | { afterMs: number }
 
 export type Pending = string | { projectId: string; priority: Priority }

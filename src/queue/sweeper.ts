@@ -15,8 +15,8 @@ const WARN_AFTER = 5
 const GIVEN_UP_MINUTES = 10
 
 /**
- * Finds project work that nobody has asked for: what has become due, and requests that were lost. One process at a time
- * does it for each kind. Work that fails is left to its own tries.
+ * Finds project work that was not asked for: work that has become due, and lost requests. For each kind one
+ * process at a time does it. Work that fails is left to its own tries.
  */
 export class Sweeper {
   readonly #services: Services

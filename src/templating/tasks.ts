@@ -7,7 +7,7 @@ import type { Allowance } from './work-meter.ts'
 
 export type MessageTemplate = { subject: string; body: string }
 
-/** What rendering can be asked for, on whichever thread. All of it is JSON. */
+/** The tasks of rendering, on whichever thread. Inputs and results are JSON. */
 type Inputs = {
   message: MessageTemplate & { variables: JsonObject }
   variables: MessageTemplate & { variables: JsonObject }

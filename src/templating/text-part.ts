@@ -82,7 +82,9 @@ export const boundedHtml = (html: string): string =>
     ? html
     : cutText(html.slice(0, LONGEST_WITH_DATA).replace(DATA_URI, ''), LONGEST_HTML)
 
-/** What stands in for a text that takes too long to make: the beginning of what `html` says, without its structure. */
+/**
+ * Stands for a text that takes too long to create: the beginning of what `html` says, without its structure.
+ */
 export const roughText = (html: string): string =>
   convert(withoutTags(withoutHidden(html).slice(0, 4 * SHORT_HTML)))
 

@@ -3,7 +3,10 @@ export class RenderedTooLarge extends Error {
   override name = 'RenderedTooLarge'
 }
 
-/** What rendering may cost: `work` in nanoseconds as they were measured on one slow core, and `characters` of text. */
+/**
+ * The cost that rendering may have: `work` in nanoseconds as measured on one slow core, and `characters` of
+ * text.
+ */
 export type Allowance = { work: number; characters: number }
 
 /** Counts what a piece of rendering costs, before it is done where that is known, and ends it when that is too much. */

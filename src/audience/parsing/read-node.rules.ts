@@ -16,7 +16,7 @@ export function refuse(node: Node, part: string, code: string, message: string):
 export const joined = (path: string, part: string | number): string =>
   path === '' ? String(part) : `${path}.${part}`
 
-/** An own part; what every object inherits is none. */
+/** A part of the object itself; inherited properties do not count. */
 export const partOf = ({ json }: Node, part: string): unknown =>
   Object.hasOwn(json, part) ? json[part] : undefined
 

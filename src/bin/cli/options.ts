@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { id } from '../../lib/fields.ts'
 import { issueText } from '../../lib/issue-text.ts'
 
-/** What every command accepts. */
+/** Options of every command. */
 export type Output = { json?: boolean }
 
 export const withJson = (command: Command): Command =>

@@ -92,8 +92,9 @@ function readServerFile(files: Files): Server | undefined {
 const serverFile = (files: Files) => join(files.cluster, 'postmaster.pid')
 
 /**
- * Removes what a dead server has left when its pid is now another program's: PostgreSQL would take that program for
- * its server and refuse to start. If the pid is nobody's, PostgreSQL finds out by itself and checks more.
+ * Removes the pid file of a dead server when another program has its pid: PostgreSQL would take that program
+ * for its server and refuse to start. When no process has the pid, PostgreSQL finds that out itself and
+ * checks more.
  */
 export function forgetDeadServer(files: Files): void {
   const server = readServerFile(files)

@@ -21,14 +21,14 @@ import { promisify } from 'node:util'
 import { z } from 'zod'
 import { hasCode } from './embedded-postgres-sharing.ts'
 
-// Where PostgreSQL's programs are, and as whom and in which surroundings they run.
+// The folder of PostgreSQL's programs, and the user and environment that they run with.
 
 const run = promisify(execFile)
 const SHORT_MS = 10_000
 const INITDB_MS = 120_000
 const COPIES = '/var/cache/mailwright'
 
-/** A user of the system, for when this process is root, as whom PostgreSQL refuses to run. */
+/** A user of the system for a process that is root, as which PostgreSQL refuses to run. */
 export type Account = { uid: number; gid: number }
 export type Programs = {
   /** The path of a program. */
@@ -112,11 +112,11 @@ async function unprivilegedAccount(): Promise<Account> {
 }
 
 /**
- * The folder with bin/, lib/ and share/ that the account can use: the package's own, or a copy when a folder above it
- * is closed (a checkout below /root). PostgreSQL insists on the real path of its programs, so nothing but a path that
- * is open from the root down will do. Giving the server a capability to pass closed folders was the other way, but
- * then whoever takes over the database reads or writes every file of the machine, and containers lack it.
- * The copy holds nothing of the user's, and all checkouts share it.
+ * The folder with bin/, lib/ and share/ that the account can use: the package's own, or a copy when a folder
+ * above it is closed (a checkout below /root). PostgreSQL insists on the real path of its programs, so the
+ * whole path must be open. A capability of the server to pass closed folders would be another way, but then
+ * an attacker in the database could read or write every file of the machine, and containers lack it. The copy
+ * holds nothing of the user's, and all checkouts share it.
  */
 async function reachableHome(native: string, account: Account): Promise<string> {
   if ((await whyNotUsable(native, account)) === undefined) return native

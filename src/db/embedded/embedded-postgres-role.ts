@@ -29,8 +29,8 @@ export async function ensureRoleAndDatabase(
 }
 
 /**
- * What the superuser owns in a database, with the word that ALTER has for it. Sequences of columns and what belongs to
- * extensions follow their own.
+ * The superuser's objects in a database, with the word that ALTER has for each. Sequences of columns and
+ * objects of extensions follow their owners.
  */
 const OWNED = `
   select kind, name from (

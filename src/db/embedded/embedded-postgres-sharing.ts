@@ -4,7 +4,7 @@ import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
-// What the processes of one machine need to share a server: who is alive, who uses it, and a lock.
+// The files that processes of one machine share a server with: who is alive, who uses it, and a lock.
 
 const LOCK_WAIT_MS = 180_000
 
@@ -148,7 +148,7 @@ export function addUser(folder: string): string {
   return note
 }
 
-/** How many notes of living processes there are; those of dead ones are removed. */
+/** Counts the notes of living processes; removes those of dead ones. */
 export function countUsers(folder: string): number {
   const notes = readdirSync(folder).map((name) => join(folder, name))
   const dead = notes.filter((note) => !isAlive(readIfThere(note) ?? ''))

@@ -47,7 +47,7 @@ export type EmbeddedPostgresOptions = {
   dataDir: string
   /** Created if missing. Default: `mailwright`. */
   database?: string
-  /** Server settings, by their names in postgresql.conf. A server that runs already keeps those it has. */
+  /** Server settings, by their names in postgresql.conf. A running server keeps its own. */
   settings?: Record<string, string>
   /** How long `stop` waits for a clean shutdown before it cuts the server off. Default: 30 seconds. */
   stopWithinMs?: number

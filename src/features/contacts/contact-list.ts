@@ -96,7 +96,7 @@ const LAST_MS = DAY_MS
 /** Number of contacts in the sample of an estimate. */
 const SAMPLE = 2_000
 
-/** What a count was asked for, as the key under which it is remembered. */
+/** The parameters of a count, as the key under which it is remembered. */
 type Asked = Pick<ContactListRequest, 'search' | 'subscribed' | 'filter'>
 
 /** How many contacts the conditions let through, EXACT + 1 when there are more; undefined when counting takes too long. */

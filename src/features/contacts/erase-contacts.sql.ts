@@ -39,7 +39,7 @@ export const deleteContacts = statement<{ projectId: string; ids: string[] }, { 
    where project_id = :projectId::uuid and contact_id = any(:ids::uuid[]) and attachment_set_id is not null`,
 )
 
-/** Takes all from contacts but their events and emails, which follow: nobody finds them. */
+/** Removes all data of contacts but their events and emails, which follow: no request finds the contacts. */
 export const hideContacts = statement<{ projectId: string; ids: string[] }>(
   'hide-contacts',
   `with ${WAITING},
@@ -51,7 +51,10 @@ export const hideContacts = statement<{ projectId: string; ids: string[] }>(
    where project_id = :projectId::uuid and id = any(:ids::uuid[])`,
 )
 
-/** Notes that traces are to be removed, of a contact that is still there or not (null); the first one has the files. */
+/**
+ * Notes that traces must be removed, of a hidden contact or of deleted ones (null); the first note has the
+ * files.
+ */
 export const noteErasures = statement<{
   projectId: string
   ids: string[]

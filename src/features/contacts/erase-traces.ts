@@ -18,7 +18,7 @@ import {
   noteFiles,
 } from './erase-contacts.sql.ts'
 
-/** Rows per statement: short enough that nobody waits for the locks. */
+/** Rows per statement: few enough that other statements hardly wait for the locks. */
 const EVENTS = 2_000
 const EMAILS = 200
 const ANSWERS = 1_000

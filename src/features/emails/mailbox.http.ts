@@ -13,7 +13,7 @@ import {
 } from '../../pages/mailbox-page.ts'
 
 const MAX_LISTED = 200
-/** What the page lists; search finds the rest. */
+/** Number of messages on the page; search finds the rest. */
 const ON_THE_PAGE = 100
 
 const PROVIDERS = { smtp: 'SMTP', mailgun: 'Mailgun' }

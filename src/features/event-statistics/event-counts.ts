@@ -41,7 +41,7 @@ const recount = async (ctx: Ctx): Promise<Recount> =>
 const ageOf = (ctx: Ctx, { countedAt }: Recount): number =>
   Math.abs(ctx.now().getTime() - (countedAt?.getTime() ?? 0))
 
-/** How the events of days that are not settled are to be counted; asks for the counting when it is due. */
+/** Tells how to count the events of days that are not settled; asks for counting work when it is due. */
 export async function openEvents(ctx: Ctx): Promise<OpenEvents> {
   const last = await recount(ctx)
   const isFresh = ageOf(ctx, last) < FRESH_MS + 2 * SHARE * last.tookMs
@@ -56,7 +56,10 @@ export async function countEventsOf(ctx: Ctx, name: string | null): Promise<numb
   return total?.count ?? 0
 }
 
-/** Settles days that are long over, a commit each, then counts those after them. True: there is more to do. */
+/**
+ * Settles days that are long over, a commit each, then counts those after them. Returns true when more is
+ * left to do.
+ */
 export async function countEvents(ctx: Ctx, turn: Pick<Turn, 'hasTime'>): Promise<boolean> {
   while (await ctx.atomically(settleNextDay)) if (!turn.hasTime()) return true
   const last = await recount(ctx)
@@ -80,7 +83,7 @@ export async function countEvents(ctx: Ctx, turn: Pick<Turn, 'hasTime'>): Promis
   return false
 }
 
-/** Counts the days from where the project is settled. Undefined when that has changed meanwhile. */
+/** Counts the days from where the project is settled. Returns undefined when that has changed meanwhile. */
 async function countDays(
   ctx: Ctx,
   { settledUntil, version }: Pick<Recount, 'settledUntil' | 'version'>,

@@ -29,7 +29,7 @@ export function readRange(
   const start = startDate ? parseInstant(startDate) : midnight(to - DEFAULT_DAYS * DAY_MS)
   if (start === null) return `startDate must be ${DATE}.`
   if (start > to || (endsWithDay && start === to)) return 'startDate must not be after endDate.'
-  // What other processes have recorded until now may be a little in the future: their clocks may be ahead.
+  // Events of other processes may be a little in the future: their clocks may be ahead.
   const beyond = to > now.getTime() ? midnight(to + DAY_MS - 1) : to
   return { from: known(Math.max(start, to - MAX_DAYS * DAY_MS)), to: known(beyond) }
 }

@@ -15,9 +15,9 @@ const ENOUGH = 150
 const byName = (counts: NameCount[]) => new Map(counts.map(({ name, count }) => [name, count]))
 
 /**
- * How many contacts had each of the events in a range, in which they happened as often as `counts` says: exact up
- * to 100,000 events, and up to 300,000 of names that some thousands of contacts had; above that estimated from every
- * 32nd contact.
+ * Returns for each of the events how many contacts it happened to in a range, in which they happened as often
+ * as `counts` says. It is exact up to 100,000 events, and up to 300,000 of names that happened to some
+ * thousands of contacts; above, it is an estimate from every 32nd contact.
  */
 export async function uniqueContactsOf(
   ctx: Ctx,

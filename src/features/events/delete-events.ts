@@ -76,13 +76,16 @@ async function countOld(ctx: Ctx, name: string, before: Date): Promise<number | 
   return count === undefined || count > COUNTED ? null : count
 }
 
-/** The deletion is under way: what a request cannot do, the background does. */
+/** The deletion has begun: the background does the rest. */
 function unlessUnavailable(error: unknown): true {
   if (isDatabaseUnavailable(error)) return true
   throw error
 }
 
-/** Deletes events that are to be deleted, of a name if it is given, a commit per batch. True: some may be left. */
+/**
+ * Deletes events that are marked for deletion, of a name if it is given, a commit per batch. Returns true
+ * when some may be left.
+ */
 export async function deleteSome(ctx: Ctx, name: string | null, hasTime: () => boolean): Promise<boolean> {
   const params = { projectId: projectIdOf(ctx), name, limit: BATCH }
   while (hasTime()) if ((await ctx.sql(deleteBatch, params)).length === 0) return false

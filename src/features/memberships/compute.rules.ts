@@ -4,7 +4,7 @@ const MINUTE = 60 * SECOND
 /** Work that has time takes at most a twentieth of it, of a project's segments together. */
 export const SHARE = 20
 const COUNT_EVERY_MS = 5 * MINUTE
-/** Tracked segments follow the changes of contacts; this is for what may be missed. */
+/** Tracked segments follow the changes of contacts; these passes find what may have been missed. */
 const RECOMPUTE_EVERY_MS = 60 * MINUTE
 /** How often a segment is tried that could not be evaluated. */
 const RETRY_EVERY_MS = MINUTE
@@ -97,7 +97,7 @@ function heardAt({ passAfter, listeningXid, listeningAt }: SegmentState, { now, 
 const repeatedAt = ({ listeningXid }: SegmentState, { now, oldestXid }: Moment): number =>
   listeningXid === null ? Number.POSITIVE_INFINITY : listeningXid < oldestXid ? 0 : now + WAIT_MS
 
-/** What a segment needs, and when. */
+/** The duties of a segment, and when they are due. */
 function dutiesOf(segment: SegmentState, moment: Moment): Duty[] {
   const duty = (task: 'pass' | 'count', at: number, urgent = false): Duty => ({
     ...{ task, segmentId: segment.id, isUrgent: urgent },

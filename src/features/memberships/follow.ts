@@ -28,7 +28,7 @@ import { applyMoves, audienceOf, type Move, withMemberships } from './membership
 
 /** Evaluations of one commit: contacts by segments. */
 const MAX_PAIRS = 200_000
-/** Members that one commit moves, and how long it evaluates: others wait for what it holds. */
+/** Members that one commit moves, and milliseconds that it evaluates: others wait for its locks. */
 const MAX_MOVES = 5_000
 const EVALUATE_MS = 500
 /** Contacts between two looks at the time and at other work of the process. */
@@ -39,7 +39,10 @@ type Tracked = TrackedRow & { audience: Audience; named: Named; heardFrom: strin
 /** Audiences that a slice has read already, by segment and revision. */
 export type Known = Map<string, Tracked>
 
-/** What came of a batch: another slice is at it; it took too long; there are more changes; there are none. */
+/**
+ * Outcome of a batch: another slice holds the project; it took too long; there are more changes; there are
+ * none.
+ */
 type Followed = 'busy' | 'slow' | 'more' | 'done'
 
 /**
@@ -162,7 +165,7 @@ async function subjectsFor(tx: Ctx, ids: string[], segments: Tracked[]): Promise
 
 type Batch = { topics: Map<string, Topics>; segments: Tracked[]; subjects: Map<string, Subject>; now: Date }
 
-/** Who moves, of the first contacts: up to the place `last`, as far as one commit goes. */
+/** The first contacts that move: up to the place `last`, as far as one commit goes. */
 async function evaluate(ids: string[], batch: Batch): Promise<{ moves: Move[]; last: number }> {
   const began = performance.now()
   const moves: Move[] = []

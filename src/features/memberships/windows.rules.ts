@@ -6,7 +6,10 @@ export type Passed = { since: Date; before: Date }
 
 const shifted = (time: Date, window: Window): number => time.getTime() - millisecondsOf(window)
 
-/** What has left a window between two looks: it began after `from` minus its length, and by `to` minus its length. */
+/**
+ * The span that has left a window between two looks: it began after `from` minus its length, and by `to`
+ * minus its length.
+ */
 const passed = (window: Window, from: Date, to: Date): Passed => ({
   since: new Date(shifted(from, window)),
   before: new Date(shifted(to, window)),
@@ -15,7 +18,10 @@ const passed = (window: Window, from: Date, to: Date): Passed => ({
 export type Boundaries = {
   events: (Passed & { name: string })[]
   created: Passed[]
-  /** Whom all contacts have to be searched for, and what changes for them as filters name it; null: nobody. */
+  /**
+   * The filters that all contacts have to be searched for, and the keys that change for those contacts; null:
+   * none.
+   */
   search: { tree: FilterTree; keys: string[] } | null
 }
 

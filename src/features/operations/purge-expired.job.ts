@@ -16,7 +16,7 @@ import { forgetEventNames, forgetUnusedFields } from './unused-names.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-/** Rows per statement: short enough that nobody waits for the locks. */
+/** Rows per statement: few enough that other statements hardly wait for the locks. */
 const BATCH = 1_000
 /** Reports of imports and bulk changes that a project keeps, however new they are. */
 const MAX_JOBS = 10_000

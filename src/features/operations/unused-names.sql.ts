@@ -63,7 +63,7 @@ export const noteFieldsSeen = statement<{ projectId: string; names: string[]; no
      and name = any(:names::text[])`,
 )
 
-/** Forgets those of the fields that nobody has set since `before`. */
+/** Forgets those of the fields that were not set since `before`. */
 export const forgetFields = statement<{ projectId: string; names: string[]; before: Date }>(
   'forget-fields',
   `delete from contact_fields

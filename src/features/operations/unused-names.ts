@@ -8,7 +8,7 @@ import {
   noteFieldsSeen,
 } from './unused-names.sql.ts'
 
-/** Rows per statement: short enough that nobody waits for the locks. */
+/** Rows per statement: few enough that other statements hardly wait for the locks. */
 const BATCH = 1_000
 /** Names of fields that are looked for in one walk over the contacts; the others follow in the next hours. */
 const FIELDS = 500

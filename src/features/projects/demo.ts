@@ -6,7 +6,7 @@ import { createProject, type ProjectKeys } from './projects.ts'
 
 export type Demo = { keys: ProjectKeys; domain: string }
 
-/** A name that RFC 2606 keeps for examples: it can belong to nobody. */
+/** A name that RFC 2606 reserves for examples: it can belong to no one. */
 const DEMO_DOMAIN = 'example.com'
 
 /** Any number; two processes that start at once must not both create the demo project. */

@@ -13,7 +13,7 @@ export const lockSegment = statement<{ projectId: string; id: string }, { id: st
   'select id from segments where project_id = :projectId::uuid and id = :id::uuid for update',
 )
 
-/** Which of the addresses are those of contacts. Index: contacts_project_id_email_key. */
+/** The addresses that contacts have. Index: contacts_project_id_email_key. */
 export const contactsByEmail = statement<
   { projectId: string; emails: string[] },
   { id: string; email: string }

@@ -64,7 +64,7 @@ export const sendContextOfMany = statement<SendContextParams & { addresses: stri
 
 export type SendRow = { admitted: boolean; stored: boolean; heard: boolean }
 
-/** What has to be done about the recipients' contacts, as far as they were read: mostly little. */
+/** The change that the recipients' contacts need, as they were read. */
 export type ContactNeed = 'insert' | 'merge' | 'nothing'
 
 /** Which parts a send's statement has; each part that is not needed costs nothing. */

@@ -85,8 +85,8 @@ export async function listTemplates(ctx: Ctx, query: TemplateQuery): Promise<Off
 }
 
 /**
- * Changes the fields that are given, and only those, so that changes of different fields at the same time all
- * hold. `updatedAt` stays when nothing becomes different.
+ * Changes only the given fields, so that concurrent changes of different fields are all kept. `updatedAt`
+ * stays when nothing changes.
  */
 export async function updateTemplate(ctx: Ctx, id: string, input: UpdateTemplateInput): Promise<Template> {
   const current = await getTemplate(ctx, id)

@@ -98,8 +98,8 @@ export async function listImages(ctx: Ctx, query: PageRequest): Promise<OffsetPa
 }
 
 /**
- * Removes an image; mail that shows it shows a gap from then on. The bytes go first: what stops in between leaves a row,
- * and the same request again removes it. Throws RESOURCE_NOT_FOUND, or what the store fails with.
+ * Deletes an image; mail that shows it shows a gap from then on. The bytes go first: a failure in between
+ * leaves a row, and the same request again removes it. Throws RESOURCE_NOT_FOUND, or the error of the store.
  */
 export async function deleteImage(ctx: Ctx, key: string): Promise<void> {
   const projectId = projectIdOf(ctx)

@@ -63,7 +63,7 @@ const MISSING_PROVIDERS = [
   'zohomail.eu',
 ]
 
-/** What people write into examples, and nobody gets mail at. */
+/** Domains that people write into examples, where no one receives mail. */
 const PLACEHOLDERS = new Set(['example.com', 'mydomain.com', 'test.com', 'test.de', 'yourdomain.com'])
 
 const PROVIDERS = new Set([...everyProvider, ...MISSING_PROVIDERS])

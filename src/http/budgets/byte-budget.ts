@@ -39,7 +39,7 @@ export class ByteBudget {
     return this.#slots.take(bytes, owner)
   }
 
-  /** Takes it though there may be no room: for what cannot be refused any more. */
+  /** Takes it even when there is no room: for answers that can no longer be refused. */
   takeAnyway(bytes: number, owner: string): GiveBack {
     return this.#slots.takeAnyway(bytes, owner)
   }

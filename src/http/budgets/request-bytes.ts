@@ -7,7 +7,7 @@ const MEGABYTE = 1024 * 1024
 export const UNCOUNTED = 64 * 1024
 const WAIT_MS = 10_000
 
-/** What the bodies and the answers of all requests of a process may take up. */
+/** Memory that the bodies and the answers of all requests of a process may take. */
 export type Budgets = Record<
   | ('largeBodies' | 'bodies' | 'publicBodies' | 'anonymousBodies')
   | ('answers' | 'waitingAnswers' | 'answerParts' | 'workedOn'),
@@ -140,7 +140,7 @@ export class RequestBytes {
     for (const giveBack of this.#takenByBody.splice(0)) giveBack()
   }
 
-  /** What the request does is done: its answer cannot be refused, whatever it takes. */
+  /** The request has done its work: its answer cannot be refused, whatever it takes. */
   mustAnswer(): void {
     this.#mustAnswer = true
   }

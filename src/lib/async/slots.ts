@@ -101,7 +101,7 @@ export class Slots {
   }
 }
 
-/** Who waits, by owner: the owner who was served the longest ago is asked first. */
+/** Waiting requests by owner: the owner that was served the longest ago is asked first. */
 class Queue {
   readonly #owners = new Map<string, Waiter[]>()
 
@@ -117,7 +117,7 @@ class Queue {
     else this.#owners.delete(waiter.owner)
   }
 
-  /** The first waiter of the first owner whom the check lets through; it waits no longer. */
+  /** Removes and returns the first waiter of the first owner that the check admits. */
   next(fits: (waiter: Waiter) => boolean): Waiter | null {
     for (const [owner, waiting] of this.#owners) {
       const [first] = waiting

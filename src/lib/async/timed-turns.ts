@@ -14,7 +14,7 @@ export type Leave = (usedMs: number) => void
 const HALF_LIFE_MS = 10_000
 /** Milliseconds: who has used less has used little. */
 const LITTLE_MS = 250
-/** Owners of whom it is known what they have used. */
+/** Most owners whose use is remembered. */
 const MAX_OWNERS = 10_000
 
 /**

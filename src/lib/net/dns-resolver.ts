@@ -32,7 +32,7 @@ export type DnsResolver = {
 export type DnsResolverOptions = {
   /** Each as `isServerAddress` takes it; none means the system's. */
   servers?: readonly string[]
-  /** What the age of remembered answers is measured with. */
+  /** Clock for the age of remembered answers. */
   now: () => Date
 }
 
