@@ -123,13 +123,13 @@ const variables = z.object({
   EMAIL_BODY_RETENTION_DAYS: number(90, 1, 36_500),
   CONTACT_JOB_RETENTION_DAYS: number(30, 1, 36_500),
   UPLOAD_RETENTION_DAYS: number(0, 0, 36_500).describe(
-    'uploaded images are removed after this, also those that mail shows; 0 = kept',
+    'days after which uploaded images are deleted, even when mail shows them; 0 keeps them',
   ),
   EVENT_COUNT_RETENTION_DAYS: number(400, 100, 36_500).describe(
-    'events by day are kept counted for so long; of days before they are counted when somebody asks',
+    'days for which counts of events by day are kept; events of earlier days are counted when they are asked for',
   ),
   UNUSED_FIELD_RETENTION_DAYS: number(30, 2, 36_500).describe(
-    'names of custom fields that no contact has are forgotten when none has set them for so long',
+    'days after which a custom field that no contact has is forgotten, unless it was set meanwhile',
   ),
   QUOTA_SEGMENTS: number(500).describe('per project, as all quotas; 0 = none'),
   QUOTA_TEMPLATES: number(5_000),

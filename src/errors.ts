@@ -131,7 +131,7 @@ export const projectDisabled = (reason: string | null) =>
     details: { reason },
   })
 
-/** `isAdded`: it is among the project's domains, and waits for its verification. */
+/** `isAdded`: the domain belongs to the project and waits for its verification. */
 export const domainNotVerified = (domain: string, isAdded: boolean) =>
   new AppError(
     'DOMAIN_NOT_VERIFIED',
@@ -147,7 +147,7 @@ export const domainNotVerified = (domain: string, isAdded: boolean) =>
   )
 
 const VOUCH =
-  'Whoever runs the service can vouch for it: npm run -s cli -- domain verify --project ID --domain NAME --force.'
+  'The operator of the service can vouch for it: npm run -s cli -- domain verify --project ID --domain NAME --force.'
 
 export const contactUnsubscribed = (emails: string[]) =>
   new AppError(
@@ -191,7 +191,7 @@ export const renderingBusy = () =>
   })
 
 export const tooManyFollowers = (reason: string) =>
-  new AppError('SERVICE_UNAVAILABLE', `${reason} at this process, which is as many as may be.`, {
+  new AppError('SERVICE_UNAVAILABLE', `${reason} at this process, which is the limit.`, {
     suggestion: 'End one of them, or ask every few seconds instead.',
     headers: { 'retry-after': '5' },
   })
@@ -213,7 +213,7 @@ export const tooManyAnswers = () =>
     'Other large answers are on their way; there is no room for this one.',
     {
       suggestion:
-        'Ask for less at once, and for large answers one after the other, or try again in a few seconds.',
+        'Ask for less at once and for one large answer after the other, or try again in a few seconds.',
       headers: { 'retry-after': '5' },
     },
   )

@@ -81,7 +81,7 @@ export function serveRoutes(server: Server, options: ServerOptions): () => Promi
       if (isHandled) exchange.bytes.giveBack()
       observe(exchange, options)
     })
-    response.on('error', (error) => log.debug({ err: error }, 'the client has gone'))
+    response.on('error', (error) => log.debug({ err: error }, 'the client has left'))
     const end = () => {
       isHandled = true
       if (response.closed) exchange.bytes.giveBack()

@@ -153,7 +153,7 @@ function withEncryption(given: string): string {
 }
 
 const EXPOSED =
-  'SMTP_URL holds a password and says tls=optional: somebody between this machine and the server can read the ' +
+  'SMTP_URL holds a password and says tls=optional: an attacker between this machine and the server can read the ' +
   'password and all mail.'
 
 type Security = {

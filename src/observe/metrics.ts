@@ -47,7 +47,7 @@ export function createMetrics() {
     }),
     workWaiting: new Gauge({
       name: 'mailwright_work_waiting',
-      help: 'What waits, by kind of work: messages of emails.deliver, otherwise jobs, mostly one per project',
+      help: 'Waiting work by kind: messages of emails.deliver, otherwise jobs, mostly one per project',
       labelNames: ['work'] as const,
       registers,
     }),

@@ -206,6 +206,6 @@ export async function initdb(programs: Programs, cluster: string, passwordFile: 
     await run(programs.path('initdb'), args, { ...options, timeout: INITDB_MS, killSignal: 'SIGKILL' })
   } catch (error) {
     const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : ''
-    throw new Error(`A new PostgreSQL cluster could not be made: ${output || error}`, { cause: error })
+    throw new Error(`A new PostgreSQL cluster could not be created: ${output || error}`, { cause: error })
   }
 }

@@ -60,7 +60,9 @@ export type EmbeddedPostgresOptions = {
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   if (process.platform === 'win32') {
-    throw new OperatorError('The PostgreSQL that comes along runs on Linux and macOS only. Set DATABASE_URL.')
+    throw new OperatorError(
+      'The embedded PostgreSQL runs on Linux and macOS only. Set DATABASE_URL to use another server.',
+    )
   }
   const { dataDir, database = 'mailwright', settings = {}, stopWithinMs = STOP_MS } = options
   const files = prepareFolder(dataDir)

@@ -59,7 +59,7 @@ const notLocal = (port: number) =>
 const gone = (what: string) =>
   new AppError('RESOURCE_NOT_FOUND', `${what} is not in the mailbox.`, {
     suggestion:
-      'Look at /mailbox for what is there: old messages are removed, and somebody may have cleared it.',
+      'Look at /mailbox for the existing messages: old ones are removed, and the mailbox may have been cleared.',
   })
 
 async function showPage(exchange: Exchange, mailbox: MailboxReader, now: Date): Promise<void> {

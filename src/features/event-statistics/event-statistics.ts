@@ -58,7 +58,8 @@ export type EventUsage = Usage & { totalCount: number; uniqueContacts: number; c
 
 /** Everything that names the event, how often it happened, and to how many contacts. */
 export async function eventUsage(ctx: Ctx, name: string): Promise<EventUsage> {
-  if (name.length > MAX_EVENT_NAME) throw badRequest('No event has so long a name.')
+  if (name.length > MAX_EVENT_NAME)
+    throw badRequest(`Names of events have at most ${MAX_EVENT_NAME} characters.`)
   const usage = await usageOf(ctx, 'EVENT', name)
   const totalCount = await countEventsOf(ctx, name)
   const contacts = await uniqueContactsOf(ctx, [{ name, count: totalCount }], ALWAYS)

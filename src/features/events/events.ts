@@ -49,7 +49,8 @@ export async function listEvents(ctx: Ctx, request: EventListRequest): Promise<E
   const limit = pageLimit(request.limit)
   const name = request.eventName || null
   const contactId = request.contactId || null
-  if (name && name.length > MAX_EVENT_NAME) throw badRequest('No event has so long a name.')
+  if (name && name.length > MAX_EVENT_NAME)
+    throw badRequest(`Names of events have at most ${MAX_EVENT_NAME} characters.`)
   if (contactId && !isId(contactId)) throw badRequest('The parameter contactId must be the id of a contact.')
   const before = request.cursor ? keyOfCursor(request.cursor, ORDER, isId) : null
   const asked = {

@@ -207,7 +207,7 @@ const sendText = ({ single, contacts, once, files }: SendShape) => `
 
 const RENDERED_FOR_THESE = `case when exists (select from message m left join contact c using (project_id, email)
                       where c.id is distinct from m.contact_id)
-      then abort_statement('a recipient was made by a concurrent request') else true end`
+      then abort_statement('a recipient was created by a concurrent request') else true end`
 
 const ATTACHMENT_CTE = `
   attachment as (
