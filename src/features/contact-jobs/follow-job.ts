@@ -15,7 +15,7 @@ export async function followJob(
   id: string,
   types: readonly ContactJobType[],
 ): Promise<AsyncIterableIterator<ContactJob>> {
-  // What is wrong with the request is the answer to it, not the first event.
+  // An error of the request is its answer, not the first event.
   const job = await getJob(ctx, id, types)
   const leaving = new AbortController()
   const changes = changesOf(ctx, job, types, leaving.signal)

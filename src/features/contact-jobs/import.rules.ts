@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts
 import type { ImportRow } from './csv/csv.rules.ts'
 
 export type FailedRow = {
-  /** As a spreadsheet numbers it; the header is row 1. */
+  /** Number of the row in a spreadsheet; the header is row 1. */
   row: number
   /** Trimmed and in lower case, as a contact would have it. */
   email: string | null
@@ -52,7 +52,7 @@ export const withFailures = (result: ImportResult, failed: FailedRow[]): ImportR
 
 /** All rows of one address as one change, in the order of the addresses so that locks are taken in one order. */
 export type Person = ImportRow & {
-  /** Rows after the first one that change what the ones before set, and those that do not. */
+  /** Rows after the first one that change the values of the rows before, and those that do not. */
   changes: number
   repeats: number
 }
@@ -76,7 +76,7 @@ export function byAddress(rows: ValidRow[]): Person[] {
   return [...people.values()].sort((a, b) => (a.email < b.email ? -1 : 1))
 }
 
-/** What all rows of an address come to, for the addresses that a file has more than once. */
+/** The result of all rows of an address, for the addresses that a file has more than once. */
 export type LastWords = Map<string, Pick<ImportRow, 'subscribed' | 'set'>>
 
 /**
@@ -91,7 +91,9 @@ export function withLastWord(person: Person, lastWords: LastWords): Person {
   return { ...person, subscribed, set: Object.fromEntries(set) }
 }
 
-/** Counts what became of each address; one that a concurrent request made at the same moment is unchanged. */
+/**
+ * Counts the outcome of each address; one that a concurrent request created at the same moment is unchanged.
+ */
 export function addOutcomes(
   result: ImportResult,
   people: Person[],
