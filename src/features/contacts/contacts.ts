@@ -6,6 +6,7 @@ import { violates } from '../../db/sql.ts'
 import { badRequest, conflict, notFound, serviceUnavailable } from '../../errors.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
 import type { ContactWhereUniqueInput } from '../../generated/prisma/models.ts'
+import { retried } from '../../lib/async/retried.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { normalizeEmail } from '../../messages/email-address.rules.ts'
 import { readData } from './contact-data.rules.ts'
@@ -26,9 +27,6 @@ import type { UpsertOutcome } from './upsert-contact.sql.ts'
 
 export type UpsertedContact = Contact & { outcome: UpsertOutcome }
 
-/** How often a statement is tried in all when a concurrent one makes the same change. */
-const ATTEMPTS = 5
-
 /** Creates the contact or merges into the one with this address, in one commit. */
 export async function createContact(
   ctx: Ctx,
@@ -47,13 +45,10 @@ export async function createContact(
     source: 'api',
     now,
   }
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const [contact] = await ctx.sql(upsertContact, params).catch(refuseTooLarge)
-    if (!contact) continue
-    wakeFollowers(ctx, [contact])
-    return contact
-  }
-  throw serviceUnavailable()
+  const contact = await retried(async () => (await ctx.sql(upsertContact, params).catch(refuseTooLarge))[0])
+  if (!contact) throw serviceUnavailable()
+  wakeFollowers(ctx, [contact])
+  return contact
 }
 
 /** A rejection handler: data that the database refuses as too large is an error of the caller. */
@@ -105,15 +100,15 @@ export async function updateContact(
     source: 'api',
     now,
   }
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const change = input.email === undefined ? changeInOne : changeAddress
-    const [contact] = await change(ctx, params).catch(refuseTaken)
-    if (!contact) throw contactNotFound()
-    if (contact.outdated) continue
-    wakeFollowers(ctx, [contact])
-    return contact
-  }
-  throw serviceUnavailable()
+  const change = input.email === undefined ? changeInOne : changeAddress
+  const contact = await retried(async () => {
+    const [changed] = await change(ctx, params).catch(refuseTaken)
+    if (!changed) throw contactNotFound()
+    return changed.outdated ? undefined : changed
+  })
+  if (!contact) throw serviceUnavailable()
+  wakeFollowers(ctx, [contact])
+  return contact
 }
 
 type Changed = Contact & { outdated: boolean; heard: boolean }

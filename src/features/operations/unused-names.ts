@@ -1,4 +1,5 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { untilFewer } from '../../lib/async/until-fewer.ts'
 import { earliestId } from '../../lib/ids.ts'
 import {
   fieldsNotSeen,
@@ -19,7 +20,7 @@ const FIELDS = 500
  */
 export async function forgetEventNames(ctx: Ctx, before: Date): Promise<void> {
   const params = { projectId: projectIdOf(ctx), before, limit: BATCH }
-  while ((await ctx.sql(forgetUnusedEventNames, params)).length === BATCH);
+  await untilFewer(BATCH, async () => (await ctx.sql(forgetUnusedEventNames, params)).length)
 }
 
 /**
