@@ -77,13 +77,13 @@ async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Pr
   for (;;) {
     const size = run.job.stepSize * LOOKED_AT
     const { lastContact: after, job } = run
-    const page = await within(ctx, (tx) =>
+    const page = await idsInTime(ctx, (tx) =>
       tx.sql(pageOfIds, { projectId, after, upTo: job.upTo, limit: size }),
     )
     const [first, last] = [page[0], page.at(-1)]
     if (first === undefined || last === undefined) return 'done'
     const limit = chunkOf(run.job)
-    const found = await within(ctx, (tx) =>
+    const found = await idsInTime(ctx, (tx) =>
       tx.sql(matchingIds(condition), { projectId, first, last, limit, ...condition.params }),
     )
     const reached = found.length === limit ? (found.at(-1) ?? last) : last
@@ -95,7 +95,7 @@ async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Pr
 }
 
 /** The ids that a statement finds within the time of a scan. */
-const within = (ctx: Ctx, find: (tx: Ctx) => Promise<{ id: string }[]>): Promise<string[]> =>
+const idsInTime = (ctx: Ctx, find: (tx: Ctx) => Promise<{ id: string }[]>): Promise<string[]> =>
   ctx.atomically(async (tx) => {
     await tx.sql(limitTime, { milliseconds: String(SCAN_TIMEOUT_MS) })
     return (await find(tx)).map(({ id }) => id)

@@ -41,7 +41,7 @@ export function boundariesOf(trees: FilterTree[], from: Date, to: Date): Boundar
       if (test.on === 'event') boundaries.events.push({ name: test.name, ...span })
       else if (test.on === 'createdAt') boundaries.created.push(span)
       else {
-        filters.set(key, { ...filter, negated: false, test: within(test, span) })
+        filters.set(key, { ...filter, negated: false, test: insideSpan(test, span) })
         keys.add(test.on === 'data' ? `data.${test.path[0]}` : test.on)
       }
     }
@@ -59,7 +59,7 @@ function windowOf(test: Test): Window | null {
 }
 
 /** The same question about the span instead of a window. */
-function within(test: Test, { since, before }: Passed): Test {
+function insideSpan(test: Test, { since, before }: Passed): Test {
   const is = { is: 'span', span: { from: since.getTime(), before: before.getTime() } } as const
   if (test.on === 'data') return { ...test, is: { is: 'date', test: is } }
   return { on: 'updatedAt', is }
