@@ -192,7 +192,7 @@ export const replyJson = (exchange: Exchange, status: number, body: unknown, hea
 export const wantsHtml = ({ headers }: IncomingMessage): boolean =>
   (headers.accept ?? '').includes('text/html')
 
-/** Pages of our own: what they load is ours, and nobody may frame them or send their forms elsewhere. */
+/** Our own pages: they load only from here, and no other page may frame them or receive their forms. */
 export const HTML_HEADERS: Headers = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
