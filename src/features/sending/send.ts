@@ -80,8 +80,8 @@ async function readContext(ctx: Ctx, input: SendInput): Promise<SendContext> {
 }
 
 /**
- * Whether contacts have to be made or merged. Mail to known contacts about whom the request says nothing new, and to
- * one new contact, are the usual cases, and need no merging.
+ * Whether contacts have to be created or merged. Mail to known contacts about whom the request says nothing
+ * new, and to one new contact, are the usual cases, and need no merging.
  */
 function contactNeedOf(input: SendInput, change: DataChange, { contacts }: SendContext): ContactNeed {
   if (contacts.length === 0 && input.to.length === 1) return 'insert'
@@ -138,7 +138,7 @@ type Draft = {
 /** What one request may store, all recipients together; a campaign is the way to write to many. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024
 
-/** Renders the message for each recipient, and stops when they come to more than one request may store. */
+/** Renders the message for each recipient, and stops when all together exceed what one request may store. */
 async function addressAll(ctx: Ctx, draft: Draft): Promise<Addressed[]> {
   const contacts = new Map(draft.contacts.map((contact) => [contact.email, contact]))
   const addressed: Addressed[] = []
