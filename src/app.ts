@@ -100,7 +100,7 @@ async function startHttp(services: Services, metrics: Metrics): Promise<Part> {
   return { name: 'http', stop: close }
 }
 
-/** Why the server cannot listen, and what to do about it. */
+/** Says why the server cannot listen, and how to fix it. */
 function explained(error: unknown, { host, port }: Config): unknown {
   switch (error instanceof Error && 'code' in error && error.code) {
     case 'EADDRINUSE':
@@ -117,7 +117,7 @@ function explained(error: unknown, { host, port }: Config): unknown {
   }
 }
 
-/** What waits of each kind of work. */
+/** The waiting work of each kind. */
 async function workStates(services: Services) {
   const ctx = createCtx(services, SYSTEM, 'metrics')
   const states = await countJobs(

@@ -48,7 +48,7 @@ function build(v: Variables) {
     dataDir,
     roles: v.ROLES,
     apiUrl,
-    /** Whether somebody has said what the address of this service is. */
+    /** Whether the operator has set the address of this service. */
     isApiUrlGiven: v.API_URL !== undefined,
     /** The path of API_URL, where a proxy leads to this service; empty for none. */
     basePath: new URL(apiUrl).pathname.replace(/\/$/, ''),
@@ -74,7 +74,7 @@ function build(v: Variables) {
     uploadRetentionDays: v.UPLOAD_RETENTION_DAYS,
     eventCountRetentionDays: v.EVENT_COUNT_RETENTION_DAYS,
     unusedFieldRetentionDays: v.UNUSED_FIELD_RETENTION_DAYS,
-    /** What one project may have of each; 0: no quota. */
+    /** Quotas of one project; 0: no quota. */
     quotas: {
       segments: v.QUOTA_SEGMENTS,
       templates: v.QUOTA_TEMPLATES,
@@ -127,7 +127,7 @@ function bucketUrl(bucket: string, region: string, endpoint: string | null): str
   return bucket.includes('.') ? `https://${service}/${bucket}` : `https://${bucket}.${service}`
 }
 
-/** Made once and kept, so that what it protects survives a restart. */
+/** Created once and kept, so that the data that it protects survives a restart. */
 function developmentSecret(dataDir: string): string {
   try {
     return keptSecret(

@@ -19,7 +19,7 @@ import type { WorkRequests } from './queue/work-requests.ts'
 import type { RenderBudget } from './templating/render-budget.ts'
 import type { Rendering } from './templating/rendering.ts'
 
-/** What a process has one of, whoever asks. Tests replace `now`. */
+/** The parts that a process has once. Tests replace `now`. */
 export type Services = {
   config: Config
   database: Database
@@ -28,7 +28,7 @@ export type Services = {
   dns: DnsResolver
   log: Logger
   now: () => Date
-  /** What tests add to the database's clock, in milliseconds; 0 otherwise. */
+  /** Milliseconds that tests add to the database's clock; 0 otherwise. */
   clockShift: () => number
   /** Asks for turns of background work. */
   work: WorkRequests
@@ -46,7 +46,7 @@ export type Enqueue = <Payload extends object>(
 ) => Promise<void>
 
 /**
- * What a service needs to do its work for one caller. `db`, `sql` and `enqueue` belong together: inside
+ * Everything that a service needs to work for one caller. `db`, `sql` and `enqueue` belong together: inside
  * `atomically` all three write to the same transaction.
  */
 export type Ctx = {
@@ -67,29 +67,29 @@ export type Ctx = {
   connections: ConnectionClass
   /** The Idempotency-Key that this request holds, if it came with one. */
   heldKey: HeldKey | null
-  /** What rendering may still cost, for all operations of a request together. */
+  /** The cost that rendering may still have, for all operations of a request together. */
   renderBudget: RenderBudget
   /** Where the room for a large answer comes from. */
   answerBytes: AnswerBytes
-  /** How a GraphQL request reads; null for everybody else. */
+  /** Reads of a GraphQL request; null for all others. */
   reads: Reads | null
-  /** Over REST an answer can be made in pieces; null when it is made whole. */
+  /** Pieces of an answer over REST that is written in parts; null when it is written in one. */
   pieces: Pieces | null
 }
 
 export type AnswerBytes = {
   /**
-   * Waits until there is room for so many bytes of the answer, which are to be read then: the records as they are sent.
-   * Throws SERVICE_UNAVAILABLE when there is none for too long.
+   * Waits until there is room for this many bytes of the answer, which are read afterwards: the records as
+   * they are sent. Throws SERVICE_UNAVAILABLE when there is none for too long.
    */
   takeAnswer: (bytes: number) => Promise<void>
-  /** What it has taken so far. */
+  /** Bytes taken so far. */
   readonly taken: number
-  /** What the request does is done: its answer cannot be refused, whatever it takes. */
+  /** The request has done its work: its answer cannot be refused, whatever it takes. */
   mustAnswer: () => void
 }
 
-/** What is made for nobody in particular, by the CLI or in the background. */
+/** For work without a caller, by the CLI or in the background: no limits. */
 const UNLIMITED: AnswerBytes = { takeAnswer: async () => {}, taken: 0, mustAnswer: () => {} }
 
 /** Requests and background work have connections of their own, so that neither waits for the other. */
@@ -153,7 +153,7 @@ export const actingFor = (tx: Ctx, projectId: string): Ctx => ({
   atomically: (work) => tx.atomically((inner) => work(actingFor(inner, projectId))),
 })
 
-/** `requested` gathers what is to be asked for after the commit. */
+/** `requested` gathers the work to ask for after the commit. */
 function bindTo(ctx: Ctx, tx: Prisma.TransactionClient, requested: (() => void)[]): Ctx {
   const bound: Ctx = {
     ...ctx,
@@ -171,7 +171,9 @@ function bindTo(ctx: Ctx, tx: Prisma.TransactionClient, requested: (() => void)[
 const RETRYABLE = new Set(['40001', '40P01'])
 const ATTEMPTS = 3
 
-/** Two transactions that wait for each other are nobody's fault: the one that was ended runs again. */
+/**
+ * Two transactions may wait for each other without a mistake of either: the one that was ended runs again.
+ */
 async function withRetries<Result>(run: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -183,7 +185,7 @@ async function withRetries<Result>(run: () => Promise<Result>): Promise<Result> 
   }
 }
 
-/** The id of the caller's project. `access` has made sure that there is one before a resolver runs. */
+/** The id of the caller's project. `access` has checked that there is one before a resolver runs. */
 export function projectIdOf({ actor }: Ctx): string {
   if (actor.kind === 'key') return actor.project.id
   if (actor.kind === 'system' && actor.projectId !== null) return actor.projectId

@@ -123,13 +123,13 @@ const variables = z.object({
   EMAIL_BODY_RETENTION_DAYS: number(90, 1, 36_500),
   CONTACT_JOB_RETENTION_DAYS: number(30, 1, 36_500),
   UPLOAD_RETENTION_DAYS: number(0, 0, 36_500).describe(
-    'uploaded images are removed after this, also those that mail shows; 0 = kept',
+    'days after which uploaded images are deleted, even when mail shows them; 0 keeps them',
   ),
   EVENT_COUNT_RETENTION_DAYS: number(400, 100, 36_500).describe(
-    'events by day are kept counted for so long; of days before they are counted when somebody asks',
+    'days for which counts of events by day are kept; events of earlier days are counted when they are asked for',
   ),
   UNUSED_FIELD_RETENTION_DAYS: number(30, 2, 36_500).describe(
-    'names of custom fields that no contact has are forgotten when none has set them for so long',
+    'days after which a custom field that no contact has is forgotten, unless it was set meanwhile',
   ),
   QUOTA_SEGMENTS: number(500).describe('per project, as all quotas; 0 = none'),
   QUOTA_TEMPLATES: number(5_000),
@@ -164,7 +164,9 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Variables {
   return parsed.data
 }
 
-/** What is wrong with variables that may each be fine; looks at them unparsed, to tell everything at once. */
+/**
+ * Problems of variables that may each be valid alone. It reads them unparsed, to report all problems at once.
+ */
 function contradictions(v: NodeJS.ProcessEnv): string[] {
   const problems: string[] = []
   if (v.MAIL_PROVIDER === 'smtp' && !v.SMTP_URL) problems.push('SMTP_URL: needed by MAIL_PROVIDER=smtp')
@@ -190,7 +192,7 @@ function contradictions(v: NodeJS.ProcessEnv): string[] {
 const S3_NEEDED = ['S3_BUCKET', 'S3_REGION', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY']
 const S3_VARIABLES = [...S3_NEEDED, 'S3_ENDPOINT', 'S3_PUBLIC_URL']
 
-/** A half of it is a mistake: images would be kept where nobody expects them. */
+/** One of the two alone is a mistake: images would be kept in an unexpected place. */
 function missingForS3(v: NodeJS.ProcessEnv): string[] {
   const [given] = S3_VARIABLES.filter((name) => v[name])
   if (!given) return []

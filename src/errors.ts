@@ -35,7 +35,7 @@ export type ErrorCode = keyof typeof STATUS_OF
  */
 const PUBLIC_CODE_OF: Partial<Record<ErrorCode, ErrorCode>> = { DOMAIN_NOT_VERIFIED: 'INTERNAL_SERVER_ERROR' }
 
-/** What is wrong with one field of the input. `received` names a type, never a value. */
+/** The error of one field of the input. `received` names a type, never a value. */
 export type FieldError = { field: string; message: string; code: string; received?: string }
 
 export type ErrorExtras = {
@@ -132,7 +132,7 @@ export const projectDisabled = (reason: string | null) =>
     details: { reason },
   })
 
-/** `isAdded`: it is among the project's domains, and waits for its verification. */
+/** `isAdded`: the domain belongs to the project and waits for its verification. */
 export const domainNotVerified = (domain: string, isAdded: boolean) =>
   new AppError(
     'DOMAIN_NOT_VERIFIED',
@@ -148,7 +148,7 @@ export const domainNotVerified = (domain: string, isAdded: boolean) =>
   )
 
 const VOUCH =
-  'Whoever runs the service can vouch for it: npm run -s cli -- domain verify --project ID --domain NAME --force.'
+  'The operator of the service can vouch for it: npm run -s cli -- domain verify --project ID --domain NAME --force.'
 
 export const contactUnsubscribed = (emails: string[]) =>
   new AppError(
@@ -192,7 +192,7 @@ export const renderingBusy = () =>
   })
 
 export const tooManyFollowers = (reason: string) =>
-  new AppError('SERVICE_UNAVAILABLE', `${reason} at this process, which is as many as may be.`, {
+  new AppError('SERVICE_UNAVAILABLE', `${reason} at this process, which is the limit.`, {
     suggestion: 'End one of them, or ask every few seconds instead.',
     headers: { 'retry-after': '5' },
   })
@@ -214,7 +214,7 @@ export const tooManyAnswers = () =>
     'Other large answers are on their way; there is no room for this one.',
     {
       suggestion:
-        'Ask for less at once, and for large answers one after the other, or try again in a few seconds.',
+        'Ask for less at once and for one large answer after the other, or try again in a few seconds.',
       headers: { 'retry-after': '5' },
     },
   )

@@ -1,12 +1,12 @@
 import { tooManyFollowers } from './errors.ts'
 
 type Limits = {
-  /** Of all projects together; each follower costs a look every now and then. */
+  /** Limit of all projects together; each follower costs a look from time to time. */
   total: number
   perProject: number
 }
 
-/** Who follows something at this process: subscriptions that are open. */
+/** The open subscriptions of this process. */
 export class Followers {
   readonly #limits: Limits
   readonly #byProject = new Map<string, number>()

@@ -1,5 +1,5 @@
-import { countFieldsJob } from './features/contact-fields/count-fields.job.ts'
 import { advanceCampaignsJob } from './features/campaign-ledger/advance-campaigns.job.ts'
+import { countFieldsJob } from './features/contact-fields/count-fields.job.ts'
 import { deleteFieldsJob } from './features/contact-fields/delete-fields.job.ts'
 import { changeContactsJob } from './features/contact-jobs/change-contacts.job.ts'
 import { eraseTracesJob } from './features/contacts/erase-traces.job.ts'

@@ -23,7 +23,7 @@ export type App = { config: Config; services: Services; stop: () => Promise<void
 
 export type Part = { name: string; stop: () => Promise<void> }
 
-/** Time as tests move it: that of the process, and what is added to the database's, in milliseconds. */
+/** Time as tests move it: the clock of the process, and the milliseconds that are added to the database's. */
 export type Clock = { now?: () => Date; shift?: () => number }
 
 export type ServicesOptions = Clock & {
@@ -33,17 +33,20 @@ export type ServicesOptions = Clock & {
   queue?: boolean
 }
 
-/** For fetching, settling and heartbeats, and for what asks for work. */
+/** Connections for fetching, settling and heartbeats, and for asking for work. */
 const QUEUE_CONNECTIONS = 3
 const QUEUE_CONNECTIONS_OF_CALLERS = 1
 const DATABASE_WAIT_MS = 60_000
 const QUEUE_STOP_MS = 10_000
-/** How long one part may take to stop: a database that does not answer must not keep the process. */
+/**
+ * Milliseconds that one part may take to stop: a database that does not answer must not keep the process
+ * running.
+ */
 const STOP_MS = 15_000
 
 /**
- * The services alone, without roles: what the CLI works with. Starts the embedded database when no other one
- * is configured, and brings it up to date.
+ * Opens the services alone, without roles, as the CLI uses them. Starts the embedded database when no other
+ * one is configured, and migrates it.
  */
 export async function startServices(
   config: Config,
@@ -111,7 +114,7 @@ function createServices(config: Config, database: Database, log: Logger, clock: 
 }
 
 async function openQueue({ boss }: Services, parts: Part[]): Promise<void> {
-  // Its handlers bring most of the product along, which those who enqueue nothing need not wait for.
+  // Its handlers import most of the product, which processes that enqueue nothing need not load.
   const { JOBS, WORK_KINDS } = await import('./jobs.ts')
   parts.push({ name: 'queue', stop: () => boss.stop({ graceful: true, timeout: QUEUE_STOP_MS }) })
   await boss.start()
@@ -133,7 +136,7 @@ async function migrateWhenThere(url: string, log: Logger, waitMs: number): Promi
   }
 }
 
-/** In the reverse order of starting, so that nothing loses what it stands on. */
+/** Stops in the reverse order of starting, so that no part loses what it depends on. */
 export async function stopAll(parts: Part[], log: Logger): Promise<void> {
   for (const part of parts.splice(0).toReversed()) await stopPart(part, log)
 }

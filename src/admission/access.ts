@@ -4,10 +4,13 @@ import { shortStatement } from '../db/sql.ts'
 import { type AppError, conflict, invalidApiKey, missingAuth, projectDisabled } from '../errors.ts'
 import type { Tracking } from '../generated/prisma/enums.ts'
 
-/** Who may use an operation: `secretKey` resources and sending, `publicKey` tracking, `anyone` no key at all. */
+/**
+ * The keys that an operation accepts: `secretKey` for resources and sending, `publicKey` for tracking too,
+ * `anyone` for no key at all.
+ */
 export type Access = 'anyone' | 'publicKey' | 'secretKey'
 
-/** What every request needs to know of its project, read in the statement that checks the key. */
+/** Facts about its project that every request needs, read in the statement that checks the key. */
 export type ProjectIdentity = {
   id: string
   name: string
@@ -24,7 +27,7 @@ export type KeyActor = {
   keyKind: 'public' | 'secret'
   keyHash: Buffer
   project: ProjectIdentity
-  /** Whether this is what the process remembers, which may be out of date. */
+  /** Whether the process remembered this, so that it may be out of date. */
   isRemembered: boolean
 }
 
@@ -77,8 +80,8 @@ export class KeyRing {
   }
 
   /**
-   * Who asks. `onGuess` is called before a key is looked up that this process has not seen; it may throw, and what it
-   * returns is called when the key turns out to be one.
+   * Finds out who the caller is. `onGuess` is called before a key is looked up that this process has not
+   * seen; it may throw, and the function that it returns is called when the key turns out to be valid.
    */
   async authenticate(
     authorization: string | undefined,
@@ -118,7 +121,7 @@ export class KeyRing {
   }
 }
 
-/** What is wrong with a header Authorization that holds no key as it should. */
+/** Explains why a header Authorization holds no key. */
 function unreadableKey(authorization: string): AppError {
   const [scheme = '', ...rest] = authorization.trim().split(/\s+/)
   if (/^basic$/i.test(scheme)) {
@@ -161,8 +164,9 @@ export function assertAccess(
 }
 
 /**
- * What to tell a caller whose operation found, inside its own statement, that it may not go on: the remembered
- * key or project state is no longer true, or its Idempotency-Key now belongs to a repeat of the request.
+ * The error for a caller whose operation found, inside its own statement, that it may not go on: the
+ * remembered key or project state is no longer true, or its Idempotency-Key belongs to a repeat of the
+ * request by now.
  */
 export async function refusalOf(keyRing: KeyRing, actor: Actor): Promise<AppError> {
   return (await staleness(keyRing, actor)) ?? conflict('A repeat of this request has overtaken it.')

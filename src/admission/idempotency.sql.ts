@@ -54,7 +54,7 @@ export const releaseKey = shortStatement<{ projectId: string; key: string; holde
    where project_id = :projectId::uuid and key = :key and holder = :holder::uuid and status_code is null`,
 )
 
-/** For an answer that is not part of a commit: a failure of ours (5xx). */
+/** Stores an answer that is not part of a commit: a failure of ours (5xx). */
 export const rememberFailure = shortStatement<
   {
     projectId: string
@@ -75,9 +75,9 @@ export const rememberFailure = shortStatement<
 export type HeldKey = { key: string; holder: string; bodyHash: Buffer | null }
 
 /**
- * The part of a working statement that stores the first answer: a CTE over the row `answer(response)`.
- * Its gate, `RESERVATION_HOLDS`, lets nothing happen once the reservation is lost;
- * it locks the row, so that nobody can take the key over between the gate and the commit.
+ * The part of a working statement that stores the first answer: a CTE over the row `answer(response)`. Its
+ * gate, `RESERVATION_HOLDS`, lets nothing happen once the reservation is lost; it locks the row, so that no
+ * other request can take the key over between the gate and the commit.
  */
 export const REMEMBER_ANSWER = `
   update idempotency_keys set status_code = 200, body_hash = :bodyHash, response = answer.response

@@ -19,7 +19,10 @@ const HOUR = 3_600_000
 /** 1 to 255 printable ASCII characters. */
 const VALID_KEY = /^[\x20-\x7e]{1,255}$/
 
-/** What is reserved for a request: the key, or the first answer, which is given again when the input is the same. */
+/**
+ * The reservation of a request: the key, or the first answer, which is returned again when the input is the
+ * same.
+ */
 type Reservation = { kind: 'mine'; holder: string } | { kind: 'answered'; stored: StoredRequest }
 
 /** A request with its Idempotency-Key, named as callers know it ("POST /v1/send"); a `replay` asks for the first answer. */
@@ -57,7 +60,10 @@ async function reserve(ctx: Ctx, keyed: KeyedRequest): Promise<Reservation> {
 
 const KEY_TAKEN = 'This Idempotency-Key has already been used by the project.'
 
-/** With the public key anybody can try keys that the server may have used: nothing of its request is told. */
+/**
+ * With the public key anyone can try keys that the server may have used: the answer tells nothing of its
+ * request.
+ */
 const keyTaken = () =>
   new AppError('IDEMPOTENCY_KEY_REUSED', KEY_TAKEN, { suggestion: 'Use a new key for a new request.' })
 
@@ -79,7 +85,7 @@ const hashInput = (input: unknown): Buffer => createHash('sha256').update(JSON.s
 /** Tells over REST that an answer was given before. */
 export const REPLAYED = { 'idempotency-replayed': 'true' }
 
-/** What is kept of a failure of ours. */
+/** The stored answer for a failure of ours. */
 type StoredFailure = { code: ErrorCode; message: string }
 
 /** The first answer, given again. Throws the stored failure, or a conflict when the input differs. */
@@ -91,13 +97,13 @@ function replayed(stored: StoredRequest, input: unknown): unknown {
   throw new AppError(code, message, { headers: REPLAYED })
 }
 
-/** What an operation has returned, and whether it is the first answer given again. */
+/** The result of an operation, and whether it is the first answer returned again. */
 export type Outcome = { data: unknown; isReplay: boolean }
 
 /**
- * Reserves the key, reads the arguments and runs the work, which finds the key in its ctx and stores a success in its own
- * statement. What the caller can mend (4xx), or what was refused before it began, releases the key; a failure of ours (5xx)
- * keeps it.
+ * Reserves the key, reads the arguments and runs the work, which finds the key in its ctx and stores a
+ * success in its own statement. An error that the caller can correct (4xx), or a refusal before the work
+ * began, releases the key; a failure of ours (5xx) keeps it.
  */
 export async function underKey<Args extends { input?: unknown }>(
   ctx: Ctx,

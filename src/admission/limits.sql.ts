@@ -4,7 +4,7 @@ import type { LimitKind } from '../generated/prisma/enums.ts'
 /** `used` and `publicUsed` may pass what is allowed: the caller gets the part below it. */
 export type UsedPermits = { used: number; publicUsed: number; windowStart: Date }
 
-/** Of the permits that are wanted, those that the share of the public key leaves; all of them for others. */
+/** The wanted permits that the share of the public key leaves; all of them for others. */
 const permitted = (publicUsed: string) =>
   `case when :publicShare::int is null then :wanted::int
      else least(:wanted::int, greatest(0, :publicShare::int - ${publicUsed})) end`
@@ -12,11 +12,11 @@ const permitted = (publicUsed: string) =>
 const IS_SAME_WINDOW = 'w.window_start between excluded.window_start and :latest::timestamptz'
 
 /**
- * Takes permits of the window that starts at `windowStart`, whichever process asks; a later window starts from
- * zero. With a share they are for the public key, which has at most so many of the window, and what it asks for
- * above is taken from nobody. Returns what is used after taking.
- * A process whose clock is behind counts into the window that is already there, unless that starts after
- * `latest`: then it is the clock that made it which is wrong. Key: limit_windows_pkey.
+ * Takes permits of the window that starts at `windowStart`, whichever process asks; a later window starts
+ * from zero. With a share they are for the public key, which has at most this many of the window; refused
+ * permits are not counted. Returns the used permits after taking. A process whose clock is behind counts into
+ * the existing window, unless that starts after `latest`: then the clock that created it is wrong. Key:
+ * limit_windows_pkey.
  */
 export const takePermits = shortStatement<
   {

@@ -5,12 +5,15 @@ import type { ProjectIdentity } from './access.ts'
 import { takePermits } from './limits.sql.ts'
 
 /**
- * How far the clocks of processes may be apart. A window that begins later was made by a clock that was wrong;
+ * How far the clocks of processes may be apart. A window that begins later was created by a wrong clock;
  * waiting for its end could take days.
  */
 const CLOCK_TOLERANCE_MS = 120_000
 
-/** A window of a limit. With a `publicShare` the permits are for the public key, which has at most so many of them. */
+/**
+ * A window of a limit. With a `publicShare` the permits are for the public key, which has at most this many
+ * of them.
+ */
 type Window = { limit: number; publicShare: number | null; milliseconds: number }
 
 /**
@@ -44,11 +47,14 @@ export async function takeFromWindow(
   }
 }
 
-/** What the public key, which anybody can read in a page, may use of a limit: the server keeps the rest. */
+/** The share of a limit for the public key, which anyone can read in a page: the server keeps the rest. */
 export const publicShareOf = (limit: number): number => Math.floor((limit * 4) / 5)
 
 const MINUTE = 60_000
-/** A process takes this part of what is left at a time, so that far from the limit requests share a statement. */
+/**
+ * A process takes this part of the remaining permits at a time, so that far from the limit requests share a
+ * statement.
+ */
 const LEASE_SHARE = 50
 const MAX_LEASES = 10_000
 
@@ -144,7 +150,7 @@ function exceeded(limit: number, remaining: number, resetAt: number, now: Date):
   )
 }
 
-/** The refusal of whoever asks too often, with the headers that say how to go on. */
+/** The refusal of a caller that asks too often, with the headers that say when to ask again. */
 export const tooManyRequests = (message: string, state: RateLimitState, suggestion: string): AppError =>
   new AppError('RATE_LIMIT_EXCEEDED', message, {
     suggestion,

@@ -1,6 +1,6 @@
 import { statement } from '../db/sql.ts'
 
-/** Until the commit nobody else has the lock of the same quota of the project. */
+/** Until the commit no other transaction has the lock of the same quota of the project. */
 export const lockQuota = statement<{ projectId: string; quota: string }>(
   'lock-quota',
   'select pg_advisory_xact_lock(hashtextextended(:projectId::text || :quota::text, 0))::text',

@@ -3,12 +3,12 @@ import { type Ctx, projectIdOf } from '../ctx.ts'
 import { AppError } from '../errors.ts'
 import { lockQuota, USED_OF } from './quotas.sql.ts'
 
-/** What a project may have a number of, or of bytes. */
+/** The things of a project that are limited in number or bytes. */
 export type Quota = keyof Config['quotas']
 
 const MEGABYTE = 1024 * 1024
 
-/** How each quota is told: of what, the variable that sets it, and how to make room. */
+/** The texts of each quota: its subject, the variable that sets it, and how to make room. */
 const TOLD: Record<Quota, { of: string; variable: string; room: string; unit?: number }> = {
   segments: {
     of: 'segments',
@@ -61,21 +61,22 @@ export function quotaReached(config: Config, quota: Quota, fields: string[]): Ap
   return new AppError('VALIDATION_ERROR', `The quota of the project is ${limit} ${of}.`, {
     errors: fields.map((field) => ({ field, message, code: 'custom' })),
     details: { reason: 'quota_reached', quota, limit },
-    suggestion: `${room}. Whoever runs the service raises the quota with ${variable}.`,
+    suggestion: `${room}. The operator of the service raises the quota with ${variable}.`,
   })
 }
 
 /**
- * Makes others who ask for the same quota of the project wait until the commit: what is counted after it stays true, and
- * the quota is exact, however many requests ask at once.
+ * Makes others that need the same quota of the project wait until the commit: a count after it stays true,
+ * and the quota is exact, however many requests run at once.
  */
 export async function lockQuotaOf(tx: Ctx, quota: string): Promise<void> {
   await tx.sql(lockQuota, { projectId: projectIdOf(tx), quota })
 }
 
 /**
- * Throws VALIDATION_ERROR, at the field of the input that is named, unless the project may have so much more. In the
- * transaction that makes it, after `lockQuotaOf`, the quota is exact; before it this spares work that would be in vain.
+ * Throws VALIDATION_ERROR, at the named field of the input, unless the project may have this many more. In
+ * the transaction that creates them, after `lockQuotaOf`, the quota is exact; before it this call spares
+ * useless work.
  */
 export async function assertQuota(
   ctx: Ctx,
@@ -88,7 +89,7 @@ export async function assertQuota(
   if ((row?.used ?? 0) + more > limit) throw quotaReached(ctx.config, quota, [field])
 }
 
-/** Locks the quota until the commit of what takes of it, and asserts it. */
+/** Locks the quota until the commit of the transaction that uses it, and asserts it. */
 export async function takeQuota(
   tx: Ctx,
   quota: keyof typeof USED_OF,

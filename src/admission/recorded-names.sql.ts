@@ -1,12 +1,12 @@
 import { statement } from '../db/sql.ts'
 
-/** The tables of names, and what a new row of each has. */
+/** The tables of names, and the further columns of a new row of each. */
 const TABLES = {
   eventNames: { table: 'event_names', columns: 'count', values: '0' },
   contactFields: { table: 'contact_fields', columns: 'type, created_at', values: 'type, :now::timestamptz' },
 }
 
-/** What a project makes names for without end; the quotas of them have the same names. */
+/** Kinds of names that a project can create without end; their quotas have the same names. */
 export type NameKind = keyof typeof TABLES
 
 const forEachKind = <Built>(build: (kind: NameKind) => Built): Record<NameKind, Built> => ({
@@ -15,8 +15,8 @@ const forEachKind = <Built>(build: (kind: NameKind) => Built): Record<NameKind, 
 })
 
 /**
- * Those of the names that are not on record for the project; of the others it is noted, once a day, that they were
- * seen. It waits for nobody. Key: the primary one.
+ * Returns those of the names that are not recorded for the project; of the others it notes, once a day, that
+ * they were seen. It waits for no lock. Key: the primary one.
  */
 export const missingNames = forEachKind((kind) => {
   const { table } = TABLES[kind]

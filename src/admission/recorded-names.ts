@@ -3,16 +3,16 @@ import { assertStillAdmitted } from './access.ts'
 import { lockQuotaOf, quotaReached } from './quotas.ts'
 import { missingNames, type NameKind, recordNames as recordStatement } from './recorded-names.sql.ts'
 
-/** For so long a process does not look for a name again that is on record. */
+/** Milliseconds for which a process does not look again for a recorded name. */
 const REMEMBERED_MS = 10 * 60_000
 const MAX_REMEMBERED = 50_000
-/** For so long a process takes for granted that a quota has no room. */
+/** Milliseconds for which a process assumes that a quota is still full. */
 const FULL_MS = 5_000
 
 /**
- * What a process remembers of names that are on record, so that tracking and sending with known names asks the
- * database nothing. When a name is taken off the record, other processes go on for REMEMBERED_MS thinking that it is
- * there: names that they see meanwhile pass the quota, and are recorded when they look for them again.
+ * Remembers recorded names in a process, so that tracking and sending with known names asks the database
+ * nothing. When a name is removed, other processes believe for REMEMBERED_MS that it is still recorded: names
+ * that they see meanwhile pass the quota, and are recorded when they look for them again.
  */
 export class RecordedNames {
   readonly #until = new Map<string, number>()
@@ -45,7 +45,10 @@ export class RecordedNames {
     this.#full.set(place, now + FULL_MS)
   }
 
-  /** One after the other: those who wait for the lock of a project's quota hold one connection together. */
+  /**
+   * Runs one after the other: requests that wait for the lock of a project's quota hold one connection
+   * together.
+   */
   async inTurn<Result>(place: string, work: () => Promise<Result>): Promise<Result> {
     const turn = (this.#turns.get(place) ?? Promise.resolve()).then(work, work)
     this.#turns.set(place, turn)
@@ -73,10 +76,10 @@ type Recording = {
 }
 
 /**
- * Puts names on record that a write is about to use, and returns those for which the quota has no room: then none of
- * them is recorded, or, with `partly`, as many as fit. Names that the process remembers cost nothing, others one look,
- * and new ones a commit of their own; the quota is exact however many requests make names at once. What is refused
- * later for other reasons leaves names that nothing has: the hourly purge removes them.
+ * Records names that a write is about to use, and returns those for which the quota has no room: then none of
+ * them is recorded, or, with `partly`, as many as fit. Names that the process remembers cost nothing, others
+ * one look, and new ones a commit of their own; the quota is exact however many requests create names at
+ * once. A write that is refused later leaves unused names: the hourly purge removes them.
  */
 export async function recordNames(
   ctx: Ctx,
@@ -136,8 +139,8 @@ export async function recordEventName(ctx: Ctx, name: string, field: string): Pr
 }
 
 /**
- * The same for names of events that the transaction makes possible: they are on record when it commits, so the process
- * remembers nothing of it.
+ * The same for names of events that the transaction makes possible: they are recorded when it commits, so the
+ * process remembers nothing of it.
  */
 export async function recordEventNamesWithin(tx: Ctx, names: string[], field: string): Promise<void> {
   const refused = await recordWithin(tx, 'eventNames', names, {})

@@ -7,7 +7,7 @@ import { type Audience, type Filter, type FilterTree, segmentOf, type Test } fro
 /** The parameters of a condition, beside `projectId`. */
 export type PredicateParams = { [name: `filter${number}`]: string | boolean }
 
-/** A condition, for a statement that has the parameter `:projectId`, and what else that needs for it. */
+/** A condition, for a statement that has the parameter `:projectId`, with its other parameters. */
 export type Predicate = { text: string; params: PredicateParams }
 
 /**
@@ -15,10 +15,10 @@ export type Predicate = { text: string; params: PredicateParams }
  * with the third power of joins: 100 take half a second and 170 MB.
  */
 const MAX_JOINS = 10
-/** Of more, those that are joined all the same, so that a rare event can be where the plan starts. */
+/** Above MAX_JOINS this many are still joined, so that the plan can start at a rare event. */
 const STARTING_POINTS = 4
 
-/** What required events and lists become: `asked` for so far, and how many more may be joined. */
+/** State of required events and lists: `asked` for so far, and how many more may be joined. */
 type Joins = { asked: number; left: number; negated: boolean }
 
 type Compiler = {
@@ -26,7 +26,7 @@ type Compiler = {
   now: Date
   bind: Bind
   joins: Joins
-  /** Whether what is compiled has to be true for the whole, which is what Postgres makes joins of. */
+  /** Whether the whole can only be true when this part is: Postgres turns such parts into joins. */
   isRequired: boolean
 }
 
@@ -96,9 +96,9 @@ function filterCondition(compiler: Compiler, { test, negated }: Filter): string 
 }
 
 /**
- * Postgres makes a join of a required "exists" wherever it can, but not of one that is compared as a number. It takes
- * that for true of nearly all contacts, so it reads the events of the name once for all of them, instead of looking
- * up those of each contact.
+ * Postgres turns a required "exists" into a join wherever it can, but not one that is compared as a number.
+ * It takes that for true of nearly all contacts, so it reads the events of the name once for all of them,
+ * instead of looking up those of each contact.
  */
 function existence({ isRequired, joins }: Compiler, rows: string, negated: boolean): string {
   const exists = `exists (${rows})`

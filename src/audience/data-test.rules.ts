@@ -2,7 +2,7 @@ import type { JsonValue } from '../lib/json.ts'
 import { type Comparison, isInside, parseInstant, spanAt, type TimeTest } from './dates.rules.ts'
 
 /**
- * What is asked of a value in `data`. Types are never converted: a number is compared with numbers, a text with
+ * A test of a value in `data`. Types are never converted: a number is compared with numbers, a text with
  * texts, and a date with texts that are dates.
  */
 export type DataTest =

@@ -28,7 +28,7 @@ const OPERATOR_OF: Record<Comparison, string> = {
  * through what they cannot fail on: Postgres may reorder conditions, but not the branches of a CASE.
  */
 export function dataCondition(bind: Bind, path: readonly string[], test: DataTest, now: Date): string {
-  // Containment compares scalars under keys exactly, types included, and is what a GIN index serves.
+  // Containment compares scalars under keys exactly, types included, and a GIN index serves it.
   if (test.is === 'equal') return `c.data @> ${bind(nested(path, test.value), 'jsonb')}`
   // Key by key instead of by #>, which would take a number for the place in a list.
   const value = `(c.data${path.map((key) => ` -> ${bind(key, 'text')}`).join('')})`
@@ -54,7 +54,7 @@ export function dataCondition(bind: Bind, path: readonly string[], test: DataTes
   }
 }
 
-/** `{"a":{"b":5}}` of the path a, b; made as text, so that a key like `__proto__` is a key. */
+/** Returns `{"a":{"b":5}}` for the path a, b; written as text, so that a key like `__proto__` is a key. */
 const nested = (path: readonly string[], value: string | number | boolean): string =>
   path.reduceRight((inner, key) => `{${JSON.stringify(key)}:${inner}}`, JSON.stringify(value))
 
@@ -78,7 +78,7 @@ const timestampOf = (text: string): string =>
       then regexp_replace(${text}, '${FINER_THAN_MILLISECONDS}', '\\1') else ${text} end ||
     case when right(${text}, 1) = 'Z' or ${text} ~ '${OFFSET_GRAMMAR}' then '' else 'Z' end)::timestamptz`
 
-/** From the one up to, not including, the other; null is open. */
+/** A range from the first time up to, not including, the second; null is open. */
 function range(bind: Bind, { from, before }: Span): string {
   const end = (instant: number | null) =>
     instant === null ? 'null' : bind(timestampText(instant), 'timestamptz')

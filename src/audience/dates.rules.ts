@@ -13,7 +13,9 @@ const ZONE = '(?:Z|[+-](?:0[0-9]|1[0-4]):?[0-5][0-9])'
 /** Without the year 0000, which it fits and which there is not: texts below FIRST_YEAR have to be kept out. */
 export const DATE_GRAMMAR = `^${DAY}(?:[T ]${TIME}${ZONE}?)?$`
 const FIRST_YEAR = '0001'
-/** Of a text that fits DATE_GRAMMAR: it says its zone in figures. A mere day cannot be mistaken for one. */
+/**
+ * Matches texts that fit DATE_GRAMMAR and give their zone in figures. A date without a time never matches.
+ */
 export const OFFSET_GRAMMAR = '[+-][0-9]{2}:?[0-9]{2}$'
 export const FINER_THAN_MILLISECONDS = '([.][0-9]{3})[0-9]+'
 
@@ -42,7 +44,7 @@ export const isWholeDay = (text: string): boolean => WHOLE_DAY.test(text)
 /** Meant as a date, whether or not there is such a day. */
 export const looksLikeDate = (text: string): boolean => LIKE_A_DATE.test(text)
 
-/** From `from` on, and before `before`; null leaves an end open. Milliseconds since 1970. */
+/** Times from `from` on and before `before`; null leaves an end open. Milliseconds since 1970. */
 export type Span = { from: number | null; before: number | null }
 
 /** Inside a span, which may be relative to now: within the window or before it. */
@@ -81,7 +83,7 @@ export function spanAt(test: TimeTest, now: Date): Span {
 export const isInside = (instant: number, { from, before }: Span): boolean =>
   (from === null || instant >= from) && (before === null || instant < before)
 
-/** As Postgres reads it: no sign before a fifth digit of the year, and the year before the first is 1 BC. */
+/** A year as Postgres reads it: no sign before a fifth digit, and the year before the first is 1 BC. */
 export function timestampText(instant: number): string {
   const text = new Date(instant).toISOString()
   return text.startsWith('0000') ? `${text.replace('0000', '0001')} BC` : text.replace(/^\+0*/, '')

@@ -50,7 +50,7 @@ function filterPhrase(filter: Filter, { segmentName }: DescribeOptions): string 
 
 const NAME_OF = { email: 'email', createdAt: 'creation date', updatedAt: 'last change' } as const
 
-/** What is said about a value. Times are before and after, not less and greater. */
+/** Describes a test of a value. Times are before and after, not less and greater. */
 function verdict({ source, test }: Filter): string {
   const value = JSON.stringify(source.value)
   const isDate = isAboutTime(test)
@@ -90,7 +90,7 @@ function isAboutTime(test: Test): boolean {
 const duration = (value: unknown, unit: Window['unit'] = 'days'): string =>
   `${String(value)} ${value === 1 ? unit.slice(0, -1) : unit}`
 
-/** What a contact did, and that it did not. */
+/** Phrases for what a contact did, and for what it did not. */
 const DEED_OF: Record<Activity, [did: string, didNot: string]> = {
   sent: ['was sent an email', 'was not sent an email'],
   delivered: ['received an email', 'did not receive an email'],

@@ -25,7 +25,7 @@ export const OPERATORS_OF = {
 
 export type FieldKind = keyof typeof OPERATORS_OF
 
-/** What happened to a contact's mail, and the event that the service records for it. */
+/** Something that happened to a contact's mail, and the event that the service records for it. */
 export const EVENT_OF_ACTIVITY = {
   sent: 'email.sent',
   delivered: 'email.delivery',
@@ -45,7 +45,7 @@ export const ACTIVITIES: readonly Activity[] = [
   'complained',
 ]
 
-/** What a field name points to. */
+/** The meaning of a field name. */
 export type Target =
   | { kind: 'email' }
   | { kind: 'subscribed' }

@@ -30,10 +30,16 @@ export const subjectsOf = statement<{ projectId: string; ids: string[] }, Contac
    from contacts where project_id = :projectId::uuid and id = any(:ids::uuid[]) and ${isKept('contacts')}`,
 )
 
-/** Of a contact with more events the last ones of each name are looked for from the newest; of others all are read. */
+/**
+ * All events of a contact with at most so many are read; above, each name's last events are looked up from
+ * the newest.
+ */
 const FEW_EVENTS = 100
 
-/** Ids follow the clocks of the processes that made them: the latest of a name is among its newest ones. */
+/**
+ * Ids follow the clocks of the processes that created them: the latest event of a name is among the newest
+ * ids.
+ */
 const NEWEST = 10
 
 /** The last events of some names of contacts. Index: events (project_id, contact_id, id). */

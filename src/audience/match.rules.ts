@@ -83,12 +83,14 @@ function passesEventTest(test: EventTest, last: Date | null, now: Date): boolean
   return last.getTime() >= startOf(test.window, now) === (test.is === 'within')
 }
 
-/** A tree with what came of each node for one contact. */
+/** A tree with the result of each node for one contact. */
 export type Explanation = { matches: boolean; logic: Logic; groups: ExplainedGroup[] }
 export type ExplainedGroup = { matches: boolean; filters: ExplainedFilter[]; conditions: Explanation | null }
 export type ExplainedFilter = FilterSource & {
   matches: boolean
-  /** What the contact has: the value, the time of the last event (ISO 8601), whether it is a member; null: nothing. */
+  /**
+   * The contact's fact: the value, the time of the last event (ISO 8601), whether it is a member; null: none.
+   */
   actual: JsonValue
   /** The condition of a segment that has no stored members. */
   segment: Explanation | null

@@ -1,7 +1,7 @@
 import { dataField } from './fields.rules.ts'
 import { type FilterTree, filtersOf } from './tree.rules.ts'
 
-/** What a tree names itself, each once, in the order of the tree; not what its segments name. */
+/** Everything that a tree itself names, each once, in the order of the tree; not what its segments name. */
 export type References = {
   /** `email`, `subscribed`, `createdAt`, `updatedAt` and `data.<path>`, in the spelling of `dataField`. */
   fields: string[]
@@ -13,7 +13,7 @@ export type References = {
   segments: string[]
 }
 
-/** Everything that must not be deleted while the tree is in use, and what to read to match it. */
+/** Everything that must not be deleted while the tree is in use, and that is read to match it. */
 export function referencesOf(tree: FilterTree): References {
   const [fields, keys, events, segments] = [
     new Set<string>(),

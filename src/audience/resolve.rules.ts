@@ -1,20 +1,23 @@
 import { NO_SUCH_SEGMENT } from './fields.rules.ts'
 import { type FilterTree, filtersOf, type Problem, type Segments } from './tree.rules.ts'
 
-/** Filters of a tree together with those of the segments that it names; each time that it names them. */
+/**
+ * Most filters of a tree together with those of the segments that it names; counted each time that it names
+ * them.
+ */
 const MAX_RESOLVED_FILTERS = 500
 /** Segments that are asked for by segments. */
 export const MAX_SEGMENT_CHAIN = 10
 
-/** What a tree comes to with its segments put in: how many filters, and how many segments inside one another. */
+/** Size of a tree with its segments put in: the number of its filters, and how deep segments are nested. */
 type Extent = { filters: number; chain: number }
 
 /** Why a tree cannot be resolved. */
 type Obstacle = { code: 'custom' | 'too_big'; message: string }
 
 /**
- * What is wrong with the segments that a tree names: unknown ones, a way back to a segment itself, too many. Each
- * problem is at the filter of this tree that leads there. `self` is the segment whose condition the tree is.
+ * Problems with the segments that a tree names: unknown ones, a circle, too many. Each problem is reported at
+ * the filter of this tree that leads there. `self` is the segment whose condition the tree is.
  */
 export function segmentProblems(
   tree: FilterTree,

@@ -43,8 +43,8 @@ export type FilterSource = {
 }
 
 /**
- * What a filter asks, always in the positive; `negated` of the filter turns it around. So "is not" is exactly
- * the opposite of "is", for contacts without the key as well.
+ * The question of a filter, always in the positive; `negated` of the filter turns it around. So "is not" is
+ * exactly the opposite of "is", for contacts without the key as well.
  */
 export type Test =
   | { on: 'email'; is: 'equal' | 'containing'; text: string }
@@ -62,7 +62,7 @@ export type EventTest = { is: 'any' } | { is: 'within' | 'olderThan'; window: Wi
 export type Filter = { source: FilterSource; negated: boolean; test: Test }
 /** Everything in a group has to be true. */
 export type Group = { filters: Filter[]; conditions: FilterTree | null }
-/** A checked tree; made by `parseTree` only. `logic` joins the groups. */
+/** A checked tree; only `parseTree` creates it. `logic` joins the groups. */
 export type FilterTree = { logic: Logic; groups: Group[] }
 
 export type FilterTreeJson = {
@@ -70,7 +70,10 @@ export type FilterTreeJson = {
   groups: { filters: FilterSource[]; conditions?: FilterTreeJson }[]
 }
 
-/** The tree as JSON, to be stored and shown: what was given, without unknown keys. Parsing it gives the same tree. */
+/**
+ * The tree as JSON, to be stored and shown: the given fields, without unknown keys. Parsing it returns the
+ * same tree.
+ */
 export function toJson(tree: FilterTree): FilterTreeJson {
   return {
     logic: tree.logic,
@@ -98,8 +101,9 @@ export type SegmentSource = { members: 'stored' } | { members: 'computed'; condi
 export type Segments = ReadonlyMap<string, SegmentSource>
 
 /**
- * A tree together with the segments that it names, directly or through other segments. Made by `resolveTree`,
- * which has made sure that all are known, that there is no cycle, and that it does not grow out of bounds.
+ * A tree together with the segments that it names, directly or through other segments. Only `resolveTree`
+ * creates it, after checking that all are known, that there is no circle, and that it stays within the
+ * limits.
  */
 export type Audience = { tree: FilterTree; segments: Segments }
 
@@ -110,7 +114,7 @@ export function segmentOf({ segments }: Audience, id: string): SegmentSource {
   return source
 }
 
-/** What is wrong with one node; the shape of a field error. */
+/** A problem of one node, in the shape of a field error. */
 export type Problem = { field: string; message: string; code: string; received?: string }
 
 /** The value of a nested key, through objects only: lists have no keys. Keys such as `__proto__` are like any other. */

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../environment.ts'
 import { AppError } from '../errors.ts'
 import { OperatorError } from '../lib/operator-error.ts'
 
-/** What to do when the server is there and does not let us in, by SQLSTATE. */
+/** Advice when the server runs but refuses the connection, by SQLSTATE. */
 const REFUSALS: Record<string, string> = {
   '28P01': 'Correct the user and the password in DATABASE_URL',
   '28000': 'Correct the user in DATABASE_URL, or let it in (pg_hba.conf of the server)',
@@ -11,7 +11,7 @@ const REFUSALS: Record<string, string> = {
   '42501': 'Make the user of DATABASE_URL the owner of the database',
 }
 
-/** What failed and what to do about it, on one line; undefined when it is a fault of ours. */
+/** Says on one line what failed and how to fix it; undefined when it is a fault of ours. */
 export function reasonOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if (error instanceof ConfigurationError) {

@@ -10,7 +10,7 @@ import { reasonOf } from './reason.ts'
 /** Longer than an orderly stop takes, shorter than supervisors wait before they kill. */
 const STOP_MS = 28_000
 
-/** What the start has found or made: `demo` when it has just made that project. */
+/** Results of the start: `demo` when it has just created the demo project. */
 type FirstStart = { demo: Demo | null; hasProject: boolean }
 
 /** Starts the roles of this process and stops them cleanly at the first SIGINT or SIGTERM. */
@@ -31,12 +31,12 @@ async function serve(): Promise<void> {
     const app = await starting
     if (!stopping) await present(app, startedAt)
   } catch (error) {
-    // What a stop interrupts fails; the stop itself ends the process.
+    // A stop makes the start fail; the stop itself ends the process.
     if (!stopping) throw error
   }
 }
 
-/** Makes what a first start has, and says what has started. */
+/** Creates what a first start needs, and prints what has started. */
 async function present(app: App, startedAt: number): Promise<void> {
   try {
     const demo = app.config.environment === 'production' ? null : await createDemo(app.services)
@@ -50,7 +50,10 @@ async function present(app: App, startedAt: number): Promise<void> {
   }
 }
 
-/** Also ends a start that is not done yet, which may have a database running. A second signal ends the process at once. */
+/**
+ * Also ends a start that is still going on, which may have a database running. A second signal ends the
+ * process at once.
+ */
 function end(starting: Promise<App>, flush: () => void): void {
   process.once('SIGINT', () => process.exit(130))
   setTimeout(() => process.exit(1), STOP_MS).unref()

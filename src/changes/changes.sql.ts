@@ -4,17 +4,19 @@
  * listens for it; in a project where nobody does that costs one look at an index.
  */
 
-/** Those who read the feed. A relation with the column `consumer`. */
+/** The consumers that read the feed: a relation with the column `consumer`. */
 const CONSUMERS = `(values ('SEGMENT'::consumer)) as k (consumer)`
 
 /**
- * A listener of the consumer `k` for `h`, each found by its index. As values of subqueries, not as EXISTS, which the
- * planner may turn into joins with all interests that there are.
+ * A listener of the consumer `k` for `h`, each found by its index. Subqueries return them as values; an
+ * EXISTS the planner may turn into a join with all existing interests.
  */
 const listener = (condition = 'true') => `(select true from interests i
   where i.project_id = h.project_id and i.consumer = k.consumer and i.listens and ${condition} limit 1)`
 
-/** An id of the time `:now` for each row, so that changes are followed in the order in which they were made. */
+/**
+ * Gives each row an id of the time `:now`, so that changes are followed in the order in which they happened.
+ */
 export const NEW_ID = `(lpad(to_hex(floor(extract(epoch from :now::timestamptz) * 1000)::bigint), 12, '0') || '7'
   || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid`
 
@@ -34,7 +36,7 @@ const feedCte = (name: string, rows: string): string => `
     returning project_id
   )`
 
-/** Of a statement with such CTEs: whether anybody has to be woken (see `wakeFollowers`). */
+/** Says, for a statement with such CTEs, whether a follower has to be woken (see `wakeFollowers`). */
 export const heard = (...ctes: string[]): string =>
   ctes.map((cte) => `exists (select from ${cte})`).join(' or ')
 
@@ -53,12 +55,12 @@ export const eventCtes = (rows: string): string => `
      from event`,
   )}`
 
-/** What a statement does to contacts, as parameters or columns of `person`. */
+/** A change of contacts by a statement, as parameters or columns of `person`. */
 type ContactWrite = {
   /** jsonb object and text array: the keys that are set and taken away. */
   set: string
   unset: string
-  /** text: what changes a subscription. */
+  /** text: the source of the change of a subscription. */
   source: string
   /** boolean: whether the address may be another one. */
   email?: string
@@ -67,8 +69,8 @@ type ContactWrite = {
 const SUBSCRIPTION_EVENT = `case when subscribed then 'contact.subscribed' else 'contact.unsubscribed' end`
 
 /**
- * The CTEs `subscription_event` and `heard_contact`, after `upsertContactCtes`: record that contacts were made or
- * changed, and whether that changed their subscriptions.
+ * The CTEs `subscription_event` and `heard_contact`, after `upsertContactCtes`: they record which contacts
+ * were created or changed, and which subscriptions changed.
  */
 export const contactCtes = ({ set, unset, source, email = 'false' }: ContactWrite): string => `
   subscription_event as (
@@ -134,8 +136,8 @@ export const timeChanges = (rows: string): string => `
   select count(*)::int as count from noted`
 
 /**
- * The CTE `heard_member`: says that contacts came to or left a list that is kept by hand; `rows` is a select
- * (project_id, contact_id, segment_id).
+ * The CTE `heard_member`: it records that contacts were added to or removed from a list that is kept by hand;
+ * `rows` is a select (project_id, contact_id, segment_id).
  */
 export const membershipCte = (rows: string): string => `
   heard_member as (

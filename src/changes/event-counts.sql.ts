@@ -19,8 +19,8 @@ export const RECOUNT = `settled_until as "settledUntil", version, counted_at as 
   open_count as "openCount"`
 
 /**
- * Locks the counts of the project against others that change them for good. A statement of its own: the one
- * that changes counts must see what those before it have done.
+ * Locks the counts of the project against other transactions that change them for good. It is a statement of
+ * its own, because the one that changes counts must see the result of those before it.
  */
 export const lockCounts = statement<{ projectId: string; now: Date }, Recount>(
   'lock-event-counts',

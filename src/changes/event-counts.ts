@@ -5,7 +5,7 @@ export const NEVER_COUNTED: Recount = {
   ...{ settledUntil: new Date(0), version: 0, countedAt: null, tookMs: 0, openCount: 0 },
 }
 
-/** Until the commit nobody else changes the counts of the project's events for good. */
+/** Until the commit no other transaction can commit a change of the project's event counts. */
 export const lockEventCounts = async (tx: Ctx): Promise<Recount> =>
   (await tx.sql(lockCounts, { projectId: projectIdOf(tx), now: tx.now() }))[0] ?? NEVER_COUNTED
 

@@ -2,8 +2,8 @@ import { statement } from '../db/sql.ts'
 import type { Consumer, InterestKind } from '../generated/prisma/enums.ts'
 
 /**
- * Held by whoever changes, of the project, what refers to what: what he has found out, that something is not used or
- * that there is no circle, stays true until he is done.
+ * Locks what refers to what in the project. What the holder finds out, that something is not used or that
+ * there is no circle, stays true until its transaction ends.
  */
 export const lockInterests = statement<{ projectId: string }, { id: string }>(
   'lock-interests',
@@ -11,8 +11,8 @@ export const lockInterests = statement<{ projectId: string }, { id: string }>(
 )
 
 /**
- * Makes the interests of a consumer those with the kinds and names; `listening` says which of them listen. Key:
- * interests_pkey.
+ * Replaces the interests of a consumer by the kinds and names given; `listening` says which of them listen.
+ * Key: interests_pkey.
  */
 export const writeInterests = statement<{
   projectId: string
@@ -55,8 +55,8 @@ export const namesBeingDeleted = statement<
 )
 
 /**
- * Has the conditions of segments of the project listen that a tracked one is made of: its own and those of the segments
- * that it names, directly or through others. Key: interests_pkey.
+ * Makes the conditions listen that a tracked segment depends on: its own, and those of the segments that it
+ * names, directly or through others. Key: interests_pkey.
  */
 export const spreadListening = statement<{ projectId: string }>(
   'spread-listening',
@@ -75,7 +75,7 @@ export const spreadListening = statement<{ projectId: string }>(
 export type User = { consumer: 'SEGMENT' | 'CAMPAIGN' | 'WORKFLOW'; id: string; name: string }
 
 /**
- * Segments, campaigns and workflows that refer to one of the names of a kind, in the order in which they were made.
+ * Segments, campaigns and workflows that refer to one of the names of a kind, in the order of their creation.
  * Index: interests_project_id_kind_name_idx.
  */
 export const usersOf = statement<{ projectId: string; kind: InterestKind; names: string[] }, User>(

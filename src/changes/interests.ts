@@ -9,10 +9,12 @@ import {
   writeInterests,
 } from './interests.sql.ts'
 
-/** What a filter, a trigger or a wait names. With `listens` a change of it has to reach who names it. */
+/**
+ * Something that a filter, a trigger or a wait names. With `listens` a change of it must reach the consumer.
+ */
 export type Interest = { kind: InterestKind; name: string; listens: boolean }
 
-/** What a condition names: see `referencesOf`. */
+/** Everything that a condition names: see `referencesOf`. */
 type Named = { fields: string[]; keys: string[]; events: string[]; segments: string[] }
 
 /** The references of a condition as interests. */
@@ -30,8 +32,8 @@ export const interestsIn = (references: Named, listens = false): Interest[] => {
 }
 
 /**
- * Held until the end of the transaction by whoever changes what refers to what, or deletes something that nothing may
- * refer to.
+ * Locks what refers to what until the end of the transaction: for changes of it, and for deletions of
+ * something that must not be in use.
  */
 export async function lockInterests(tx: Ctx): Promise<void> {
   await tx.sql(lock, { projectId: projectIdOf(tx) })
@@ -72,7 +74,7 @@ export async function keepInterests(
 
 export type Consuming = { id: string; name: string }
 
-/** What refers to a field, an event or a segment. */
+/** The segments, campaigns and workflows that refer to a field, an event or a segment. */
 export type Usage = {
   usedInSegments: Consuming[]
   usedInCampaigns: Consuming[]
@@ -83,8 +85,8 @@ export const isUsed = (usage: Usage): boolean =>
   usage.usedInSegments.length + usage.usedInCampaigns.length + usage.usedInWorkflows.length > 0
 
 /**
- * Every segment, every workflow, enabled or not, and every campaign that is not yet sent or cancelled that refers to
- * one of the names. It stays true for whoever holds `lockInterests`.
+ * Every segment, every workflow (enabled or not) and every campaign that is not yet sent or cancelled and
+ * refers to one of the names. The answer stays true while the transaction holds `lockInterests`.
  */
 export async function usageOf(ctx: Ctx, kind: InterestKind, ...names: string[]): Promise<Usage> {
   const users = await ctx.sql(usersOf, { projectId: projectIdOf(ctx), kind, names })

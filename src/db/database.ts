@@ -11,33 +11,36 @@ import { hasNotRun, type Sql, type Statement, sqlState, valuesOf } from './sql.t
 const STATEMENT_TIMEOUT_MS = 5_000
 const WORKER_STATEMENT_TIMEOUT_MS = 30_000
 const HEALTH_TIMEOUT_MS = 2_000
-/** A short statement that waits for a row longer than this goes on waiting where it holds up nobody, on the pool. */
+/**
+ * Milliseconds that a short statement waits for a row here; a longer wait goes on in the pool, where it holds
+ * up no other.
+ */
 const SHORT_LOCK_TIMEOUT_MS = 100
 const LOCK_TIMEOUT = '55P03'
 const CONNECT_TIMEOUT_MS = 5_000
 const ANALYTIC_CONNECTIONS = 3
-/** A long read that spreads over all processors is done sooner, and everybody else later. */
+/** A long read that spreads over all processors ends sooner, but all others later. */
 const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0'
 const DELIVERY_CONNECTIONS = 3
 const DELIVERY_TIMEOUT_MS = 15_000
-/** Mail of many projects is settled together: what has to wait for a row is settled later, the rest now. */
+/** Mail of many projects is settled together: mail whose row is locked is settled later, the rest now. */
 const SHORT_LOCKS = '-c lock_timeout=250'
-/** Longer than a statement may take: whoever is next gets the place of one that was ended. */
+/** Longer than a statement may take: a waiting statement gets the place of one that was ended. */
 const ANALYTIC_SHARE = { perProject: 1, waitMs: STATEMENT_TIMEOUT_MS + 2_000 }
 
 /** One class of connections, for hand-written statements and for Prisma. */
 export type Connections = { pool: pg.Pool; prisma: PrismaClient; sql: Sql }
 
 /**
- * The connections of requests, and beside them those that no request can take: `worker` for background work and
- * `health` for the check whether the service is ready.
+ * The connections of requests, and those that no request can take: `worker` for background work and `health`
+ * for the check whether the service is ready.
  */
 export type Database = Connections & {
   url: string
   /** Where the queue has its tables; statements name it `pgboss`. */
   queueSchema: string
   worker: Connections
-  /** For taking, reading and settling mail, which no other background work can hold up. */
+  /** For taking, reading and settling mail, which no other background work can delay. */
   delivery: Sql
   health: pg.Pool
   close(): Promise<void>
@@ -50,11 +53,11 @@ export type DatabaseOptions = {
   onError: (error: Error) => void
 }
 
-/** Connections are made when they are needed first: a process without background work has none for it. */
+/** Connections are opened at their first use: a process without background work has none for it. */
 export function openDatabase(url: string, options: DatabaseOptions): Database {
   let closing = false
-  // An idle connection that breaks must not end the process; the next query opens a new one. While we close,
-  // the server may be the first to end one.
+  // An idle connection that breaks must not end the process; the next query opens a new one. While the
+  // service closes, the server may be the first to end one.
   const onError = (error: Error) => {
     if (!closing) options.onError(error)
   }
@@ -121,7 +124,7 @@ function poolOf(
 const prismaOn = (pool: Pool, schema: string) =>
   new PrismaClient({ adapter: new PrismaPg(pool, { schema }), errorFormat: 'minimal' })
 
-/** Its Prisma client takes 12 MB, so it is made when it is needed first. */
+/** Its Prisma client takes 12 MB, so it is created at its first use. */
 function workerConnections(pool: Pool, schema: string): Connections & { close: () => Promise<void> } {
   let prisma: PrismaClient | null = null
   return {

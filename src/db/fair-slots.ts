@@ -5,9 +5,9 @@ const MAX_REMEMBERED = 1_000
 type Waiter = { project: string; enter: () => void }
 
 /**
- * Some work at the same time, of one project less than that, so that the others always find a place. Of those who wait
- * the one is next whose project has the least under way, and of several such projects the one that was served the
- * longest ago: who reads now and then does not wait behind those who always do.
+ * Lets a bounded number run at the same time, and fewer of one project, so that the others always find a
+ * place. The next one is of the waiting project with the least running, and among equals of the one that was
+ * served the longest ago: a project that reads now and then does not wait behind those that always do.
  */
 export class FairSlots {
   readonly #limits: { perProject: number; waitMs: number }

@@ -1,4 +1,4 @@
-/** What stands for the address of a contact that is being erased: no address has it, since it has no @. */
+/** Replaces the address of a contact that is being erased: no address is like it, since it has no @. */
 export const ERASED = 'erased:'
 
 /**

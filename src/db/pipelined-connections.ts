@@ -54,10 +54,10 @@ export class PipelinedConnections {
     return this.#connections.reduce((best, next) => (next.waiting < best.waiting ? next : best))
   }
 
-  /** A connection that cannot be made, or that is lost, is made anew for the next statement. */
+  /** A connection that cannot be opened, or is lost, is opened again for the next statement. */
   #open(connection: Connection): Promise<pg.Client> {
     const opening: Promise<pg.Client> = this.#connect(() => {
-      // A late word of an old connection must not end a newer one.
+      // A late event of an old connection must not end a newer one.
       if (connection.client === opening) connection.client = null
     })
     return opening
@@ -93,7 +93,7 @@ export class PipelinedConnections {
   async close(): Promise<void> {
     this.#closed = true
     for (const { client } of this.#connections) {
-      // One that could not be made has told its caller so.
+      // A connection that could not be opened has told its caller so.
       const open = await client?.catch(() => null)
       await open?.end()
     }

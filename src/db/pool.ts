@@ -40,7 +40,7 @@ function keptWhenIntact(client: pg.PoolClient): pg.PoolClient {
   return client
 }
 
-/** Besides those of lost connections and of the server's own trouble (classes 08, 57P, XX). */
+/** Codes besides those of lost connections and of the server's own trouble (classes 08, 57P, XX). */
 const TELLS_OF_CONNECTION = new Set([
   '0A000', // a prepared statement whose result has another shape since a migration
   '25006', // read only: the server may have become a standby

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 
-// From where this file is, not from the working directory: the service may be started from anywhere.
+// Found from the place of this file, not from the working directory: the service may be started from
+// anywhere.
 const PROJECT_FOLDER = join(import.meta.dirname, '..', '..')
 
 export const SCHEMA_FOLDER = join(PROJECT_FOLDER, 'prisma', 'schema')

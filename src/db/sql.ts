@@ -16,11 +16,11 @@ export type Statement<Params, Row> = {
   text: string
   names: readonly string[]
   kind: Kind
-  /** What it is called with, and what it returns; both are types only. */
+  /** Types of its parameters and rows; they exist for the compiler only. */
   types?: (params: Params) => Row
 }
 
-/** Of a statement without parameters. */
+/** Parameters of a statement without any. */
 export type None = Record<string, never>
 
 /**
@@ -69,22 +69,22 @@ export const shortStatement = <Params extends Given, Row = object>(
 ): Statement<Params, Row> => compile('short', name, text)
 
 /**
- * A statement that is planned anew for the values of each call, because the best way depends on them; also one
- * whose text is made of parts, of which there are too many to keep them prepared.
+ * A statement that is planned anew for the values of each call, because the best plan depends on them; also
+ * one whose text is put together from parts, in too many ways to keep them all prepared.
  */
 export const unpreparedStatement = <Params extends Given, Row = object>(
   text: string,
 ): Statement<Params, Row> => compile('usual', '', text)
 
 /**
- * A read that may look at a large part of what a project has, planned anew for its values. Few of one project run
- * at the same time, so that nobody else waits for them.
+ * A read that may look at a large part of a project's rows, planned anew for its values. Few of one project
+ * run at the same time, so that other projects do not wait for them.
  */
 export const analyticStatement = <Params extends Given & { projectId: string }, Row = object>(
   text: string,
 ): Statement<Params, Row> => compile('analytic', '', text)
 
-/** Ends the statements of the transaction that take longer than so many milliseconds. */
+/** Ends statements of the transaction that take longer than `milliseconds`. */
 export const limitTime = statement<{ milliseconds: string }>(
   'limit-time',
   `select set_config('statement_timeout', :milliseconds, true)`,
@@ -130,7 +130,7 @@ const UNREACHABLE = new Set([
 const UNREACHABLE_TEXT =
   /Connection terminated|timeout exceeded when trying to connect|Cannot use a pool after|Client has encountered a connection error|Query read timeout|Server has closed the connection|Can't reach database/
 
-/** Thrown when a project has so many long reads under way that one more would have to wait too long. */
+/** Thrown when a project has so many long reads running that one more would wait too long. */
 export class ProjectBusyError extends Error {
   constructor() {
     super('too many analytic statements of one project')
@@ -138,13 +138,13 @@ export class ProjectBusyError extends Error {
   }
 }
 
-/** What a server says that is there, and has no time. */
+/** Errors of a server that is running but has no capacity. */
 const TOO_SLOW = new Set(['57014', '55P03', '53300', '40001', '40P01', 'P2024', 'P2028'])
 const TOO_SLOW_TEXT = /timeout exceeded when trying to connect|Query read timeout/
 
 /**
- * What a statement fails with that has certainly not been run, only because of the connection it was sent on: what
- * it was to be prepared for, what the driver believed to be prepared, and what it did not send any more.
+ * Errors of a statement that has certainly not been run, only because of its connection: the statement could
+ * not be prepared, the driver wrongly believed it to be prepared, or it was not sent.
  */
 const NOT_RUN = new Set(['0A000', '26000', '42P05'])
 const NOT_RUN_TEXT = /^Client .* is not queryable$/
@@ -198,10 +198,10 @@ export function sqlState(error: unknown): string | undefined {
   return undefined
 }
 
-/** Statement time-outs, lock time-outs, deadlocks that were retried in vain, transactions that took too long. */
+/** Statement time-outs, lock time-outs, deadlocks after all retries, transactions that took too long. */
 const TIME_OUTS = new Set(['57014', '55P03', '40P01', 'P2028'])
 
-/** Whether what was asked of the database at once took it too long: less of it may not. */
+/** Whether the database took too long: a smaller request may succeed. */
 export const isTimeOut = (error: unknown): boolean => TIME_OUTS.has(sqlState(error) ?? '')
 
 /** Whether the statement broke the constraint of that name. */

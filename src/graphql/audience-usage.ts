@@ -10,7 +10,7 @@ const AudienceUserRef = builder.objectRef<Consuming>('AudienceUser').implement({
   }),
 })
 
-/** What refers to a field, an event or a segment; an interface, so that each can say more about itself. */
+/** The references to a field, an event or a segment; an interface, so that each can add fields of its own. */
 export const AudienceUsageRef = builder.interfaceRef<Usage>('AudienceUsage').implement({
   description: 'Everything that refers to a thing that filters can name: a custom field or an event.',
   fields: (t) => ({

@@ -2,8 +2,8 @@ import DataLoader from 'dataloader'
 import type { Ctx } from '../ctx.ts'
 
 /**
- * What resolves one field of many objects: what one GraphQL request asks for all of them is read together. `read`
- * answers in the order of the ids.
+ * Resolves one field of many objects: all that one GraphQL request asks for is read together. `read` answers
+ * in the order of the ids.
  */
 export function batched<Value>(read: (ctx: Ctx, ids: string[]) => Promise<Value[]>) {
   const loaders = new WeakMap<Ctx, DataLoader<string, Value>>()

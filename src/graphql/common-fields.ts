@@ -1,6 +1,6 @@
 import { builder } from './builder.ts'
 
-/** What is said of fields and arguments that many types and operations have, in one place. */
+/** Descriptions of fields and arguments that many types and operations share. */
 
 /** The id of a record of its own type. */
 export const idOf = (noun: string) => ({
@@ -43,7 +43,7 @@ export const timeWhen = (event: string) =>
 export const idempotencyArguments = builder.args((t) => ({
   idempotencyKey: t.string({
     description:
-      'Name of this request, 1 to 255 printable ASCII characters that nobody can guess, such as a UUID. A second request of the project with the same key is refused with IDEMPOTENCY_KEY_REUSED; keys are kept for 24 hours by default.',
+      'Name of this request, 1 to 255 printable ASCII characters that cannot be guessed, such as a UUID. A second request of the project with the same key is refused with IDEMPOTENCY_KEY_REUSED; keys are kept for 24 hours by default.',
   }),
   idempotencyReplay: t.boolean({
     description:

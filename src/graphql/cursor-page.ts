@@ -11,7 +11,7 @@ export const cursorArguments = builder.args((t) => ({
   cursor: t.string({ description: 'Cursor of the previous page; without it the first page.' }),
 }))
 
-/** What counts a list that may be long. */
+/** A list whose length is counted only when it is asked for. */
 export type Countable = { countTotal: () => Promise<number> }
 
 /** The type of one page of a list that is walked with a cursor. */

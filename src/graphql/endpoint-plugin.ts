@@ -15,7 +15,10 @@ import { inputSchemaOf } from './inputs/input-schema.ts'
 import { nameOf, type RestRoute } from './rest-route.ts'
 import { callOf, gated, runEndpoint } from './run-endpoint.ts'
 
-/** What makes a root field an operation; the REST facade and the API description read it too. */
+/**
+ * The options that turn a root field into an operation; the REST facade and the API description read them
+ * too.
+ */
 export type Endpoint = {
   /** How it is named to callers, whichever door they use: "POST /v1/send", or "mutation name" without a route. */
   name: string
@@ -29,7 +32,7 @@ export type Endpoint = {
 }
 
 type EndpointOptions = {
-  /** Who may use this operation. Required: leaving it out does not compile. */
+  /** The callers that may use this operation. Required: leaving it out does not compile. */
   access: Access
   /** Where it answers over REST; without it the operation is GraphQL only. */
   rest?: RestRoute
@@ -101,7 +104,7 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
     config: PothosOutputFieldConfig<Types>,
   ): GraphQLFieldResolver<unknown, Types['Context'], object> {
     const endpoint = endpointOf(config.extensions)
-    // Whoever subscribes is checked once, not at every value.
+    // A subscription is checked once, not at every value.
     if (!endpoint || config.kind === 'Subscription') return resolver
     const behindGate = gated(endpoint, resolver)
     // The builder's Context is Ctx; a plugin sees only the general type.
@@ -166,7 +169,7 @@ function followed(
   }
 }
 
-/** Makes the plugin known to Pothos; the name by which the builder asks for it. */
+/** Registers the plugin with Pothos, under the name by which the builder asks for it. */
 export function endpointPlugin(): 'endpoint' {
   SchemaBuilder.registerPlugin('endpoint', EndpointPlugin)
   return 'endpoint'

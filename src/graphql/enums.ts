@@ -25,7 +25,7 @@ export const CampaignStatusRef = defineEnum<CampaignStatus>('CampaignStatus', {
   values: {
     DRAFT: { description: 'A campaign that can still be changed; nothing is sent yet.' },
     SCHEDULED: { description: 'A campaign that will be sent at its scheduled time.' },
-    SENDING: { description: 'A campaign of which some messages are still to be handed over.' },
+    SENDING: { description: 'A campaign with messages that are still to be handed over.' },
     SENT: { description: 'A campaign whose every recipient is in a final state.' },
     CANCELLED: { description: 'A campaign that was stopped; messages that were not handed over never are.' },
   },

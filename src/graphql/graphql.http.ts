@@ -35,7 +35,7 @@ async function handleGraphQL(
   // Strangers are answered too, and each such request costs work.
   if (actor.kind !== 'key') await admission.charge(exchange, actor, 1)
   const answer = await graphql.fetch(
-    // Only path and query count; what stands in Host is not ours.
+    // Only path and query count; the caller chooses Host.
     `http://localhost/graphql?${exchange.query}`,
     request.method === 'POST' ? await postOf(exchange, actor, services.config) : getOf(exchange),
     {
@@ -45,7 +45,7 @@ async function handleGraphQL(
       charge: (cost: number) => admission.charge(exchange, actor, cost),
     },
   )
-  // A subscription lasts; what it was asked with is not needed any more.
+  // A subscription lasts; its body is not needed any more.
   bytes.giveBackBody()
   if (answer.status === 406) throw notAcceptable()
   await bytes.takeReadyAnswer(Number(answer.headers.get('content-length') ?? 0))
@@ -55,7 +55,10 @@ async function handleGraphQL(
   else reply(exchange, answer.status, headers, null)
 }
 
-/** The editor is one document with its scripts, styles, fonts and workers, and asks nobody but this service. */
+/**
+ * The editor is one document with its scripts, styles, fonts and workers, and loads nothing from other
+ * services.
+ */
 const EDITOR_POLICY =
   "default-src 'none'; script-src 'unsafe-inline' blob:; worker-src blob:; style-src 'unsafe-inline'; font-src data:; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -75,7 +78,10 @@ async function postOf(exchange: Exchange, actor: Actor, config: Config): Promise
   return { method: 'POST', headers, body: new Uint8Array(body) }
 }
 
-/** Only who may send needs room for a message; nobody else makes us keep so much in memory. */
+/**
+ * Only callers that may send need room for a message; others must not make the service keep so much in
+ * memory.
+ */
 function bodyLimit(actor: Actor, config: Config): number {
   if (actor.kind !== 'key') return MAX_OPEN_BODY_BYTES
   return actor.keyKind === 'secret' ? messageBodyLimit(config) : MAX_BODY_BYTES
@@ -96,7 +102,7 @@ function assertJson(name: string, text: string | null): void {
 
 const PASSED_ON = ['accept', 'authorization', 'x-graphql-yoga-csrf']
 
-/** What Yoga looks at; the rest has been dealt with. */
+/** The headers that Yoga reads; the others have been handled. */
 function headersOf({ headers }: IncomingMessage): Record<string, string> {
   const entries = PASSED_ON.map((name) => [name, headers[name]]).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))

@@ -11,7 +11,9 @@ export const pageArguments = builder.args((t) => ({
   }),
 }))
 
-/** The arguments `sort` and `dir`. They are text, because what is not known falls back instead of being refused. */
+/**
+ * The arguments `sort` and `dir`. They are text, because unknown values fall back instead of being refused.
+ */
 export const orderArguments = builder.args((t) => ({
   sort: t.string({
     description: 'Field to sort by: name, createdAt or updatedAt; anything else is taken as createdAt.',

@@ -27,7 +27,7 @@ function codeOf({ extensions: { http } }: GraphQLError): ErrorCode {
 
 /**
  * An error as GraphQL answers it: the same code, status, field errors, details and suggestion as over REST.
- * Its `originalError` is what to log; the request id is filled in by whoever knows the request.
+ * Its `originalError` is the one to log; the caller of this function fills in the request id.
  */
 export function publicGraphQLError(error: unknown): GraphQLError {
   const located = error instanceof GraphQLError ? error : null
@@ -55,10 +55,10 @@ const httpStatusOf = ({ statusCode, extras: { headers } }: AppError) => ({
   ...(headers && { headers }),
 })
 
-/** Such as Retry-After, for who looks at them. */
+/** Headers such as Retry-After, for clients that read them. */
 const httpHeadersOf = ({ extras: { headers } }: AppError) => headers && { headers }
 
-/** Makes the error's status that of the HTTP answer, whatever the client accepts. */
+/** Uses the error's status as that of the HTTP answer, whatever the client accepts. */
 export function setOwnStatus({ extensions }: GraphQLError): void {
   extensions.http = { ...extensions.http, status: Number(extensions.statusCode), spec: false }
 }

@@ -18,7 +18,7 @@ type Source<Item> = {
 
 type Arguments = { limit?: number | null | undefined; cursor?: string | null | undefined }
 
-/** What is read at once, in items: contacts and events have up to 64 KB each. */
+/** Most items to read at once: contacts and events have up to 64 KB each. */
 const MAX_AT_ONCE = 125
 
 /** Parts of a list whose pages are not more together than is read at once. */
@@ -39,8 +39,8 @@ function partsOf(pages: readonly AskedPage[]): AskedPage[][] {
 type Loaders<Item> = { pages: DataLoader<AskedPage, Item[]>; counts: DataLoader<string, number> }
 
 /**
- * What resolves the lists of many objects, such as the emails of each contact of a page: what one GraphQL
- * request asks of all of them is read together.
+ * Resolves the lists of many objects, such as the emails of each contact of a page: all that one GraphQL
+ * request asks for is read together.
  */
 export function relatedPages<Item extends { id: string }>({ name, read, count }: Source<Item>) {
   const loadersOf = new WeakMap<Ctx, Loaders<Item>>()

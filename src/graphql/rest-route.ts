@@ -23,7 +23,7 @@ export type RestRoute = {
   shortErrorFor: readonly string[] | 'anyField'
   /** The body is multipart/form-data with one file, which is the field of that name in `input`. */
   upload: Upload | null
-  /** The status of answers of which this is true, where what was done decides. */
+  /** The status of answers for which this is true, where the outcome decides. */
   otherStatus: { status: number; applies: (data: unknown) => boolean } | null
   /** A field of the answer that stands beside `data` when the answer is wrapped. */
   besideData: string | null
@@ -31,7 +31,7 @@ export type RestRoute = {
   omittedWhenNull: readonly string[]
   /** Arguments that only GraphQL has. */
   graphqlOnly: readonly string[]
-  /** Codes that the operation can answer with besides those that every operation of its kind can. */
+  /** Error codes of the operation, besides those that every operation of its kind can return. */
   errors: readonly ErrorCode[]
 }
 
@@ -60,7 +60,7 @@ const route =
 
 export const get = route('GET', 200)
 export const post = route('POST', 200)
-/** A POST that makes something. */
+/** A POST that creates something. */
 export const create = route('POST', 201)
 export const put = route('PUT', 200)
 export const patch = route('PATCH', 200)

@@ -17,7 +17,7 @@ import { introspection } from './limits/introspection.ts'
 import { chargeRootFields, type GraphQLPlugin, type GraphQLRequest } from './limits/root-fields.ts'
 import { isPublic, publicGraphQLError, setOwnStatus } from './public-error.ts'
 
-/** What one GraphQL request may ask for. */
+/** Limits of one GraphQL request. */
 export const GRAPHQL_LIMITS = { depth: 10, cost: 5_000, aliases: 15, tokens: 2_000 }
 
 export type GraphQL = YogaServerInstance<GraphQLRequest, object>
@@ -65,8 +65,8 @@ query Newest {
 `
 
 /**
- * From our own package, loaded when it is asked for: the default page fetches its scripts from elsewhere. It lacks a heading,
- * a main part and a width for narrow screens.
+ * Served from our own package, loaded at its first use: the default page fetches its scripts from elsewhere.
+ * It lacks a heading, a main part and a width for narrow screens.
  */
 async function renderEditor(options: GraphiQLOptions): Promise<string> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
@@ -78,7 +78,10 @@ async function renderEditor(options: GraphiQLOptions): Promise<string> {
     )
 }
 
-/** What is no JSON was not understood, so it is 400 whatever the client accepts (GraphQL over HTTP, 6.4.1.1.1). */
+/**
+ * A body that is not JSON was not understood, so the status is 400 whatever the client accepts (GraphQL over
+ * HTTP, 6.4.1.1.1).
+ */
 const bodiesOfJson = (): GraphQLPlugin => ({
   onRequestParse({ requestParser, setRequestParser }) {
     if (!requestParser) return
@@ -103,7 +106,7 @@ const finishErrors = (log: Logger): GraphQLPlugin => ({
     const finish = (part: ExecutionResult) => withFinishedErrors(part, log, requestId)
     if (isAsyncIterable(result)) {
       if (resultProcessor) setResult(mapAsyncIterator(result, finish))
-      // The client does not accept it, and nobody will read it.
+      // The client does not accept the body, and will not read it.
       else void result[Symbol.asyncIterator]().return?.()
     } else if (!Array.isArray(result)) {
       await reads?.takeWhole(result.data)

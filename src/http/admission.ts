@@ -14,9 +14,10 @@ export class Admission {
   }
 
   /**
-   * Who asks, and counts the request when that is a project, before anything else is done. The state of the limit goes
-   * into the headers of whatever is answered. Keys that this process has not seen are guesses, of which an address has
-   * so many; what it has seen is looked up all the same, whoever else is behind the address.
+   * Finds out who the caller is, and counts the request of a project, before anything else is done. The state
+   * of the limit goes into the headers of every answer. A key that this process has not seen is a guess, and
+   * an address has a limited number of guesses; a key that it has seen is looked up even when others have
+   * used up the guesses of the address.
    */
   async admit(exchange: Exchange, rechecksKey: boolean): Promise<Actor> {
     const { keyRing, strangers, now } = this.#parts
@@ -29,7 +30,7 @@ export class Admission {
     return actor
   }
 
-  /** Counts the request as so many more; throws RATE_LIMIT_EXCEEDED. */
+  /** Counts the request as `cost` more; throws RATE_LIMIT_EXCEEDED. */
   async charge({ request, response }: Exchange, actor: Actor, cost: number): Promise<void> {
     const { rateLimiter, strangers, now } = this.#parts
     if (actor.kind !== 'key') return void strangers.count(request, now(), cost)

@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts'
 
 /** The largest JSON body of a request that takes no message, in bytes. */
 export const MAX_BODY_BYTES = 1024 * 1024
-/** Base64 makes three bytes four characters; the rest of a message is small beside its attachments. */
+/** Base64 turns three bytes into four characters; the rest of a message is small beside its attachments. */
 const BASE64_GROWTH = 4 / 3
 const MESSAGE_OVERHEAD = 2 * 1024 * 1024
 
@@ -18,18 +18,21 @@ const MESSAGE_OVERHEAD = 2 * 1024 * 1024
 export const messageBodyLimit = ({ maxMessageBytes }: Config): number =>
   maxMessageBytes * BASE64_GROWTH + MESSAGE_OVERHEAD
 
-/** What nobody wants to read is taken off the wire up to here; then the connection is cut. */
+/** Most bytes of an unwanted body that are read and dropped; after them the connection is cut. */
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * A body must come so fast that the whole of it is there in this time, after a while to begin with: nobody keeps room for
- * what he does not send. In milliseconds.
+ * Milliseconds in which the whole body must arrive at its pace, after a grace time at the beginning: room is
+ * not kept for bytes that are not sent.
  */
 const PACE = { whole: 60_000, grace: 10_000, lookEvery: 5_000 }
 
-/** Of a body whose length nobody has told so much is kept in one piece, and taken from the budget at a time, in bytes. */
+/**
+ * Block size, in bytes, of a body whose length is not declared: it is kept in blocks, and taken from the
+ * budget block by block.
+ */
 const BLOCK = 64 * 1024
 
 /**
@@ -52,7 +55,7 @@ export async function readBody(
   let received = 0
   let taken = Math.max(UNCOUNTED, expected)
   const began = performance.now()
-  // Room that is held for what a few compressed bytes become is held for a shorter time.
+  // Room for the content of a few compressed bytes is held for a shorter time.
   const share = declared === undefined || !decoding ? 1 : Math.max(SHORTEST, Number(declared) / expected)
   const allowedMs = wholeMs * share
   const pace = setInterval(() => {
@@ -81,10 +84,10 @@ export async function readBody(
   return body.whole()
 }
 
-/** Of the usual time. */
+/** Share of the usual time. */
 const SHORTEST = 1 / 6
 
-/** Also when something follows that is no part of it. */
+/** Also says so when other bytes follow the compressed body. */
 const notValid = ({ name }: Decoding): string =>
   `The body is not valid ${name}, which its Content-Encoding says.`
 
@@ -121,7 +124,10 @@ class Body {
 const bytesOf = (request: IncomingMessage): AsyncIterable<Buffer> =>
   request.iterator({ destroyOnReturn: false })
 
-/** What comes out of the decoder, as fast as it is taken. `count` is told what came in, in bytes. */
+/**
+ * The decoded bytes, as fast as they are read. `count` is called with the number of compressed bytes
+ * received.
+ */
 function decoded(
   request: IncomingMessage,
   { decoder }: Decoding,
@@ -133,18 +139,21 @@ function decoded(
       yield chunk
     }
   }
-  // Whoever reads from the decoder meets the failure.
+  // The reader of the decoder receives the failure.
   pipeline(counted(), decoder).catch(() => {})
   return decoder
 }
 
-/** JSON seldom becomes larger than this, compressed; whoever has waited for so much room need not be given up soon. */
+/**
+ * Compressed JSON seldom grows by more than this; a request that has waited for so much room need not be
+ * refused soon.
+ */
 const EXPECTED_GROWTH = 32
 const EXPECTED_OF_CHUNKED = 1024 * 1024
-/** More is taken when it is there: nobody keeps out others by what may come. */
+/** Above this, room is taken when the bytes arrive: a mere expectation must not keep out others. */
 const MOST_EXPECTED = 8 * 1024 * 1024
 
-/** What a compressed body of so many bytes is expected to become, before anything of it is there. */
+/** Size that a compressed body of a declared length is expected to have, before it is read. */
 const expectedBytes = (declared: string | undefined): number =>
   declared === undefined ? EXPECTED_OF_CHUNKED : Math.min(MOST_EXPECTED, EXPECTED_GROWTH * Number(declared))
 
@@ -166,7 +175,7 @@ export async function discardBody(request: IncomingMessage): Promise<void> {
     size += chunk.length
     if (size > MAX_DISCARDED_BYTES) request.destroy()
   })
-  // A client that has gone is fine: there is nobody left to answer.
+  // A client that has left is no failure: no one waits for the answer.
   await finished(request, { writable: false }).catch(() => undefined)
 }
 

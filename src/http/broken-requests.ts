@@ -38,7 +38,7 @@ export function answerBrokenRequests(server: Server, options: Options): void {
     const current = latest.get(socket)
     if (!current || current.response.closed) return refuse(socket, refusal)
     const before = [...(unanswered.get(socket) ?? [])].filter((response) => response !== current.response)
-    // It waits for its turn, and what it sends is left on the wire.
+    // It waits for its turn, and its further bytes are left on the wire.
     if (before.length > 0 && error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return
     // An answer of now would stand in the middle of another one.
     if (before.length > 0 && isReceiving(current.request)) {
@@ -58,7 +58,7 @@ export function answerBrokenRequests(server: Server, options: Options): void {
   })
 }
 
-/** However much comes meanwhile. */
+/** The time is fixed, however much arrives meanwhile. */
 function linger(socket: Duplex): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }

@@ -4,8 +4,8 @@ import { Server as NetServer } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 
 /**
- * How long a kept-alive connection may bring one more request, whose answer then tells its client to leave: so many looks
- * at what has come in, so that a machine that is busy elsewhere ends nothing unread.
+ * How often a kept-alive connection is looked at for one more request, whose answer then tells its client to
+ * leave. It is a number of looks, not a time, so that a busy machine ends no request unread.
  */
 const GOODBYE_LOOKS = 10
 const LOOK_MS = 10
@@ -18,8 +18,9 @@ export type RequestsUnderWay = {
 }
 
 /**
- * Follows what a server has under way. `close` closes the server without cutting anything off: what is being served is
- * answered, and each answer closes its connection, because one that is kept alive would bring more and more requests.
+ * Follows the open requests of a server. `close` closes the server without cutting off a request: each is
+ * answered, and each answer closes its connection, because a kept-alive one would bring more and more
+ * requests.
  */
 export function requestsUnderWay(server: Server): RequestsUnderWay {
   const underWay = new Set<ServerResponse>()

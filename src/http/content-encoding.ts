@@ -9,7 +9,7 @@ import {
 } from 'node:zlib'
 import { AppError } from '../errors.ts'
 
-/** Of what is decompressed so much comes at a time, in bytes. */
+/** Bytes that a decoder returns at a time. */
 const CHUNK = { chunkSize: 64 * 1024 }
 
 /** `bytesWritten` are the compressed bytes that it has taken. */
@@ -24,7 +24,10 @@ const DECODERS: Record<string, () => Decoder> = {
 
 export type Decoding = { name: string; decoder: Decoder }
 
-/** What undoes the Content-Encoding of a request (RFC 9110, 8.4); null for none. Throws UNSUPPORTED_MEDIA_TYPE. */
+/**
+ * The decoder for the Content-Encoding of a request (RFC 9110, 8.4); null for none. Throws
+ * UNSUPPORTED_MEDIA_TYPE.
+ */
 export function decodingOf({ headers }: IncomingMessage): Decoding | null {
   const name = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   if (name === 'identity' || headers['content-length'] === '0') return null

@@ -1,7 +1,10 @@
 import type { Exchange, Headers } from './exchange.ts'
 
 const REQUEST_HEADERS = 'authorization, content-type, idempotency-key, idempotency-replay, x-request-id'
-/** What only the dashboard sends: the project of its cookie, and proof that no plain form sends the query. */
+/**
+ * Headers that only the dashboard sends: the project of its cookie, and proof that no plain form sends the
+ * query.
+ */
 const DASHBOARD_HEADERS = 'x-project-id, x-graphql-yoga-csrf'
 const ANSWER_HEADERS =
   'x-request-id, x-mailwright-warning, idempotency-replayed, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset'

@@ -19,7 +19,7 @@ export type Exchange = {
   /** The pattern of the matched route, for metrics and logs; never the path with its ids. */
   route: string
   startedAt: number
-  /** What it has taken of the process's budgets. */
+  /** Bytes that the request has taken of the process's budgets. */
   bytes: RequestBytes
   /** How fast an answer has to be taken that has taken of them. */
   pace: Pace
@@ -31,7 +31,7 @@ const NO_QUERY = new URLSearchParams()
 
 type ExchangeOptions = {
   budgets: Budgets
-  /** What a proxy may have left in front of our paths. */
+  /** Prefix of our paths that a proxy may have left. */
   basePath?: string | undefined
   /** Whether there is something at a path. */
   isPath?: (path: string) => boolean
@@ -52,7 +52,7 @@ export function openExchange(
     response,
     requestId: requestIdFrom(request.headers['x-request-id']) ?? newRequestId(),
     method: request.method ?? 'GET',
-    // A proxy may have taken it away already, and what is left may begin with the same word.
+    // A proxy may have removed the base path already, and the rest may begin with the same word.
     path: below !== path && isPath(below) ? below : path,
     query: mark === -1 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)),
     route: 'unmatched',
@@ -122,7 +122,7 @@ async function sendAtPace({ request, response, pace }: Exchange, body: string | 
   response.end()
 }
 
-/** An answer that is the same for everybody, made once. */
+/** An answer that is the same for every caller, created once. */
 export type FixedAnswer = { headers: Headers; body: Buffer }
 
 export function fixedAnswer(headers: Headers, text: string): FixedAnswer {
@@ -163,9 +163,9 @@ export async function replyInParts(
   )
 }
 
-/** After its first part: a stream of events does not know what to end before it has begun. */
+/** Ends the source after its first part: before it, a stream of events does not know what to end. */
 function endSource(parts: Readable): void {
-  // Nobody waits for what it says.
+  // An error after the end concerns no reader.
   parts.on('error', () => {})
   parts.once('readable', () => parts.destroy())
 }
@@ -192,7 +192,7 @@ export const replyJson = (exchange: Exchange, status: number, body: unknown, hea
 export const wantsHtml = ({ headers }: IncomingMessage): boolean =>
   (headers.accept ?? '').includes('text/html')
 
-/** Pages of our own: what they load is ours, and nobody may frame them or send their forms elsewhere. */
+/** Our own pages: they load only from here, and no other page may frame them or receive their forms. */
 export const HTML_HEADERS: Headers = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':

@@ -3,12 +3,12 @@ import type { MailboxReader } from '../mail/mailbox.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { StrangerLimit } from './budgets/stranger-limit.ts'
 
-/** What routes that are no operations work with. `mailbox` is null when mail really leaves. */
+/** The parts that routes beside the operations work with. `mailbox` is null when mail really leaves. */
 export type HttpParts = {
   services: Services
   metrics: Metrics
   strangers: StrangerLimit
   mailbox: MailboxReader | null
-  /** What waits of each kind of background work, by its name. */
+  /** Returns the waiting work of each kind of background work, by its name. */
   workStates: () => Promise<Map<string, { pending: number; oldestSeconds: number | null }>>
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isLoopbackAddress, isLoopbackHost } from '../lib/net/loopback.ts'
 
-/** What proxies add, each its own: any of these says that the caller is somebody else than the peer. */
+/** Headers that proxies add: each of them says that the peer is not the caller. */
 const PROXY_HEADER =
   /^(?:forwarded|via|x-forwarded|x-forwarded-.+|x-original-.+|x-real-ip|x-client-ip|.+-client-ip|.+-connecting-ip|x-envoy-.+)$/
 
@@ -16,7 +16,7 @@ export function isLocalRequest({ httpVersion, headers, headersDistinct, socket }
     isLoopbackAddress(socket.remoteAddress ?? '') &&
     more.length === 0 &&
     isLoopbackHost(host.replace(/:\d*$/, '')) &&
-    // What nginx speaks to a service when it is told nothing else; it then adds no header either.
+    // The protocol version that nginx uses towards a service by default; it then adds no header either.
     httpVersion !== '1.0' &&
     !Object.keys(headers).some((name) => PROXY_HEADER.test(name))
   )

@@ -3,7 +3,7 @@ import { AppError, fileTooLarge, invalidBody } from '../errors.ts'
 import { readBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 
-/** A form field with a file of at most so many bytes. */
+/** A form field with a file of at most this many bytes. */
 export type Upload = { field: string; maxBytes: number }
 
 /** Room for boundaries, headers and small fields beside the file. */
@@ -31,7 +31,7 @@ export async function readUpload(
   return file ? { [field]: file } : {}
 }
 
-/** What a browser may send along; nobody needs more. */
+/** Fields and files that a browser may send along; more are not needed. */
 const LIMITS = { fields: 50, files: 2, parts: 52, fieldSize: OVERHEAD_BYTES }
 
 async function filesOf(contentType: string, body: Buffer, field: string): Promise<Buffer[]> {

@@ -4,7 +4,7 @@ import { editDistance } from '../lib/text/edit-distance.ts'
 const MAX_LENGTH = 80
 const MAX_SLIPS = 2
 
-/** What other services, and older habits, call the paths. */
+/** Names that other services, and older habits, use for the paths. */
 const SYNONYMS: Record<string, string> = {
   '/emails': '/v1/send',
   '/email': '/v1/send',
@@ -28,7 +28,7 @@ const SYNONYMS: Record<string, string> = {
 }
 
 /**
- * The path that someone likely meant who asked for one that there is not; null when none looks like it. `isKnown` tells
+ * The path that was likely meant instead of an unknown one; null when none looks like it. `isKnown` tells
  * whether a path leads anywhere, `fixed` are the paths without parameters.
  */
 export function nearPath(

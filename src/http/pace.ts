@@ -1,7 +1,10 @@
 /** How fast a client has to take an answer that room is kept for. What it takes no part in, such as reading rows, is not its time. */
 export type Pace = {
   bytesPerSecond: number
-  /** So many milliseconds of its time are looked at together: what went into buffers at the beginning does not last. */
+  /**
+   * Milliseconds of the client's time that are looked at together: what the buffers take at the beginning
+   * does not help for long.
+   */
   windowMs: number
   lookEveryMs: number
 }
@@ -9,7 +12,7 @@ export type Pace = {
 /** 1 Mbit/s. */
 export const ANSWER_PACE: Pace = { bytesPerSecond: 128 * 1024, windowMs: 10_000, lookEveryMs: 2_500 }
 
-/** As much as a socket takes at a time, in bytes: how a client gets on is seen between two steps. */
+/** Bytes of a step, as many as a socket takes at a time: between two steps the pace of the client shows. */
 const STEP = 64 * 1024
 
 /** Hands on an answer in small steps, and calls `tooSlow` when the client takes them more slowly than that. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-/** What an incoming X-Request-Id may look like to be kept: nothing that could forge a log line or a header. */
+/** Incoming X-Request-Ids that are kept: they hold nothing that could forge a log line or a header. */
 const VALID = /^[A-Za-z0-9._:/+=@-]{1,128}$/
 
 export const requestIdFrom = (header: string | string[] | undefined): string | null =>

@@ -44,7 +44,7 @@ export class RouteTable<Route extends { method: string; path: string }> {
     return { kind: 'method', allowed: candidates.flatMap((entry) => [...entry.byMethod.keys()]) }
   }
 
-  /** The path that someone likely meant who asked for one that there is not, and its methods. */
+  /** The path that was likely meant instead of an unknown one, and its methods. */
   near(path: string): { path: string; methods: string[] } | null {
     const found = nearPath(path, (one) => this.#candidates(one).length > 0, this.#fixed.keys())
     if (found === null) return null

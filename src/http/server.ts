@@ -36,7 +36,7 @@ export type ErrorBody = { status: number; body: unknown }
 
 export type ServerOptions = {
   routes: readonly ServerRoute[]
-  /** Of the public address: requests are taken with and without it. */
+  /** Path of the public address: requests are accepted with and without it. */
   basePath?: string
   dashboardUrl: string | null
   log: Logger
@@ -85,7 +85,7 @@ export function serveRoutes(server: Server, options: ServerOptions): () => Promi
       if (isHandled) exchange.bytes.giveBack()
       observe(exchange, options)
     })
-    response.on('error', (error) => log.debug({ err: error }, 'the client has gone'))
+    response.on('error', (error) => log.debug({ err: error }, 'the client has left'))
     const end = () => {
       isHandled = true
       if (response.closed) exchange.bytes.giveBack()
@@ -98,7 +98,7 @@ export function serveRoutes(server: Server, options: ServerOptions): () => Promi
   })
   const serve = (request: IncomingMessage, response: ServerResponse) => turns.take(request, response)
   server.on('request', serve)
-  // An expectation that nobody knows may be ignored; Node would answer 417 without a body.
+  // An unknown expectation may be ignored; Node would answer 417 without a body.
   server.on('checkExpectation', serve)
   // Nothing has come or gone for a while. While a request is being worked on that is no reason to end it.
   server.on('timeout', (socket) => {
@@ -138,7 +138,7 @@ async function answerRequest(
   }
 }
 
-/** Of a path that is told to the caller. */
+/** Most characters of a path that an answer repeats. */
 const MAX_TOLD = 200
 
 function unknownRoute({ method, path }: Exchange, table: RouteTable<ServerRoute>): AppError {
@@ -175,7 +175,7 @@ function answerError(
   error: AppError,
   options: ServerOptions,
 ): void {
-  // It failed in the middle of its answer: the client must not take the part for the whole.
+  // The answer failed in the middle: the client must not take the part for the whole.
   if (exchange.response.headersSent) return void exchange.response.destroy()
   const { statusCode, message, extras } = error
   if (isForPeople(exchange, route)) {
@@ -193,7 +193,7 @@ function answerError(
   replyJson(exchange, status, body, error.extras.headers)
 }
 
-/** A browser that goes to a page, or to what is no route at all. Programs do not ask for HTML. */
+/** A browser that asks for a page, or for an unknown path. Programs do not ask for HTML. */
 const isForPeople = ({ method, request }: Exchange, route: ServerRoute | undefined): boolean =>
   (route ? route.isPage === true : method === 'GET') && wantsHtml(request)
 

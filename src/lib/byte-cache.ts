@@ -1,6 +1,9 @@
 type Entry<Value> = { value: Value; bytes: number }
 
-/** Keeps what was used last, as much as fits. What takes more than a quarter of it is not kept. */
+/**
+ * Keeps the values that were used last, as many as fit. A value that takes more than a quarter of the room is
+ * not kept.
+ */
 export class ByteCache<Value> {
   readonly #maxBytes: number
   readonly #entries = new Map<string, Entry<Value>>()
@@ -22,7 +25,7 @@ export class ByteCache<Value> {
     return entry.value
   }
 
-  /** `bytes` is what key and value take in memory. */
+  /** `bytes` is the memory that key and value take. */
   set(key: string, value: Value, bytes: number): void {
     this.delete(key)
     if (bytes > this.#maxBytes / 4) return

@@ -36,7 +36,7 @@ export const jsonObject = z
 /** Any JSON value; the service reads it. */
 export const json = z.unknown().meta({ scalar: 'JSON' })
 
-/** The bytes of a file, however they came. Its size is the matter of whoever takes it. */
+/** The bytes of a file, however it was sent. The receiver checks its size. */
 export const file = z
   .custom<Uint8Array>((value) => value instanceof Uint8Array, {
     error: 'must be a file',

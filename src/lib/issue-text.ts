@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** What zod calls a type, as people do. */
+/** Names of zod's types, for people. */
 const TYPES: Record<string, string> = {
   string: 'a string',
   number: 'a number',
@@ -13,7 +13,10 @@ const TYPES: Record<string, string> = {
 /** Messages of zod's own; a schema that words its rule itself begins with a verb. */
 const OF_ZOD = /^(Invalid|Too (big|small)|Unrecognized|Expected)/
 
-/** What is wrong with a value, as the end of a sentence that begins with its name: "must be a number". */
+/**
+ * Explains what is wrong with a value, as the end of a sentence that begins with its name: "must be a
+ * number".
+ */
 export function issueText(issue: z.core.$ZodIssue): string {
   if (!OF_ZOD.test(issue.message)) return issue.message
   switch (issue.code) {

@@ -37,7 +37,10 @@ export function typeName(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** About how many characters a value takes as JSON; what JSON leaves out, such as functions, takes some all the same. */
+/**
+ * Estimates how many characters a value takes as JSON; values that JSON leaves out, such as functions, are
+ * counted too.
+ */
 export function jsonSize(value: unknown): number {
   if (typeof value === 'string') return value.length + 3
   if (typeof value !== 'object' || value === null) return 5

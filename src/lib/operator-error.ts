@@ -1,4 +1,4 @@
-/** What whoever runs the service can put right: its message is a sentence or two that say how. */
+/** An error that the operator of the service can fix: its message is one or two sentences that say how. */
 export class OperatorError extends Error {
   override name = 'OperatorError'
 }

@@ -15,6 +15,6 @@ export function chooseMailer(mail: MailConfig, now: () => Date): Mailer {
   }
 }
 
-/** What the mailbox's page reads; null when mail really leaves. */
+/** Source of the mailbox's page; null when mail really leaves. */
 export const mailboxReader = (mail: MailConfig): MailboxReader | null =>
   mail.provider === 'mailbox' ? createMailboxMailer({ directory: mail.directory }) : null

@@ -11,9 +11,9 @@ const TITLES = { mailbox: 'Mailbox', smtp: 'SMTP', mailgun: 'Mailgun' }
 
 type Provider = Pick<Mailer, 'provider' | 'concurrency'> & {
   warnings?: readonly string[]
-  /** Hands one message over within a bounded time. Throws when it cannot be made ready for that. */
+  /** Hands one message over within a bounded time. Throws when the message cannot be prepared. */
   deliver(mail: OutgoingMail): Promise<DeliveryResult>
-  /** What would become of any message now; `sent` when it would be taken. Never throws. */
+  /** The outcome that any message would have now; `sent` when it would be accepted. Never throws. */
   probe?(): Promise<DeliveryResult>
   /** Frees what the provider holds, once nothing is under way any more. */
   release?(): void
@@ -70,7 +70,7 @@ export function failed(kind: 'temporary' | 'permanent', reason: string): Deliver
   return { kind, reason: asReason(reason) }
 }
 
-/** The message may have been taken all the same: it was handed over, and no answer came. */
+/** The provider may have accepted the message: it was handed over, and no answer came. */
 export function unanswered(reason: string): DeliveryResult {
   return { kind: 'temporary', reason: asReason(reason), uncertain: true }
 }

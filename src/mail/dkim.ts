@@ -2,17 +2,18 @@ import { createHash, type KeyObject, sign } from 'node:crypto'
 import { Pauses } from '../lib/async/pauses.ts'
 
 export type DkimOptions = {
-  /** In ASCII. */
+  /** Domain in ASCII. */
   domain: string
   selector: string
   privateKey: KeyObject
-  /** In lower case. */
+  /** Names in lower case. */
   fields: readonly string[]
 }
 
 /**
- * The DKIM-Signature field (RFC 6376), with its line end, for a message whose lines end with CRLF. `From` is
- * named once more than it is there, so that a message to which somebody adds a second one no longer verifies.
+ * Returns the DKIM-Signature field (RFC 6376), with its line end, for a message whose lines end with CRLF. It
+ * names `From` once more than the message has it, so that a message to which someone adds a second one no
+ * longer verifies.
  */
 export async function dkimSignature(header: Buffer, body: Buffer, options: DkimOptions): Promise<string> {
   const fields = fieldsOf(header.toString('latin1'))
@@ -73,7 +74,7 @@ async function bodyHash(body: Buffer): Promise<string> {
   return hash.update(isEmpty ? '' : '\r\n').digest('base64')
 }
 
-/** Whole lines, without those at the end that are empty, and how many line ends were there. */
+/** The whole lines, without empty ones at the end, and the number of line ends there. */
 function relaxedLines(lines: Buffer): { text: string; lineEnds: number } {
   const text = lines
     .toString('latin1')

@@ -7,7 +7,9 @@ const MISREAD = /^ | $| {20}|=\?|[^\x20-\x7e]/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]+/g
 
-/** Line breaks and other control characters become a blank: what follows can never start a header of its own. */
+/**
+ * Turns line breaks and other control characters into a blank: the rest can never start a header of its own.
+ */
 export function oneLine(value: string): string {
   return value.toWellFormed().replace(CONTROLS, ' ')
 }
@@ -24,7 +26,10 @@ export function phrase(name: string): string {
   return MISREAD.test(name) ? encodedWords(name) : `"${name.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** `=?UTF-8?Q?` and `?=` around it come to 52, so that a word fits into a line behind the name of its header. */
+/**
+ * `=?UTF-8?Q?` and `?=` around 40 characters are 52, so that a word fits into a line behind the name of its
+ * header.
+ */
 const LONGEST_ENCODED = 40
 
 /** The bytes that stand for themselves in a Q word, also inside a phrase (RFC 2047, 5, rule 3). */
@@ -42,8 +47,8 @@ const ENCODINGS = {
 }
 
 /**
- * RFC 2047 words, each of which is readable alone. They are cut between the words of the text where that is
- * possible, then between the characters that a reader sees: some programs show a blank where they are joined.
+ * RFC 2047 words, each of which can be read alone. They are cut between the words of the text where possible,
+ * else between the characters that a reader sees: some programs show a blank where they are joined.
  */
 function encodedWords(text: string): string {
   const plain = text.match(/[a-z0-9 ]/gi)?.length ?? 0

@@ -1,7 +1,7 @@
 /** Field names as RFC 5322, 3.6.8 has them: printable ASCII without the colon. Longer ones cannot be folded. */
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]{1,76}$/
 
-/** What the message says about itself and the way it took: who reads it must be able to believe it. */
+/** Headers that say who sent the message and which way it took: the reader must be able to trust them. */
 const OWN_FIELDS =
   /^(?:bcc|cc|from|to|sender|subject|date|message-id|mime-version|content-.*|resent-.*|received|received-spf|return-path|delivered-to|apparently-to|envelope-to|x-envelope-.*|dkim-signature|domainkey-signature|authentication-results|arc-.*)$/i
 

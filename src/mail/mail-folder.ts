@@ -11,7 +11,7 @@ export interface MailFolder {
   read(name: string): Promise<Buffer | null>
   /** Removes what belongs to these ids. */
   remove(ids: ReadonlySet<string>): Promise<void>
-  /** Removes what belongs to all but the last `keep` ids in alphabetical order, and what crashes left behind. */
+  /** Removes the files of all but the last `keep` ids in alphabetical order, and leftovers of crashes. */
   prune(keep: number): Promise<void>
 }
 
@@ -22,7 +22,7 @@ const isUnfinished = (name: string) => name.endsWith(UNFINISHED)
 
 export function mailFolder(directory: string): MailFolder {
   const names = async () => (await unlessGone(readdir(directory))) ?? []
-  // What another process removes meanwhile is no error.
+  // A file that another process removes meanwhile is no error.
   const remove = async (ids: ReadonlySet<string>, all: string[]) => {
     for (const name of all) if (ids.has(idOf(name))) await rm(join(directory, name), { force: true })
   }
@@ -55,7 +55,7 @@ async function removeAbandoned(directory: string, names: string[]): Promise<void
   }
 }
 
-/** Whom a file belongs to; ids hold no dot. */
+/** The id that a file belongs to; ids hold no dot. */
 export function idOf(fileName: string): string {
   return fileName.slice(0, fileName.indexOf('.'))
 }

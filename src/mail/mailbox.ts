@@ -40,9 +40,7 @@ export type MailboxFilter = {
 }
 
 export interface MailboxReader {
-  /**
-   * Newest first; fewer when they are large, so that they come to at most MAX_LISTED_BYTES, or to one message.
-   */
+  /** Newest first; fewer when they are large: together at most MAX_LISTED_BYTES, or one message. */
   list(filter: MailboxFilter): Promise<MailboxMessage[]>
   message(id: string): Promise<MailboxMessage | null>
   /** The message as it would have gone out, or null when there is none. */
@@ -60,7 +58,7 @@ export type MailboxOptions = {
   now?: (() => Date) | undefined
 }
 
-/** What a file may be named after: nothing in it can leave the directory or look like another file's suffix. */
+/** Names that a file may have: none can leave the directory or look like another file's suffix. */
 const PLAIN_ID = /^[\w-]{1,100}$/
 
 /**
@@ -97,7 +95,7 @@ export function createMailboxMailer(options: MailboxOptions): Mailer & MailboxRe
   return { ...mailer, ...reader(folder) }
 }
 
-/** What one list has of messages; larger ones would keep the process from everything else. */
+/** Bytes of messages in one list; larger lists would keep the process from everything else. */
 const MAX_LISTED_BYTES = 16 * 1024 * 1024
 
 function reader(folder: MailFolder): MailboxReader {

@@ -17,7 +17,7 @@ export type DkimKey = { domain: string; selector: string; privateKey: string }
 export type OutgoingMail = {
   emailId: string
   projectId: string
-  /** With angle brackets; the same for every attempt, so that receivers can drop a repeat. */
+  /** Message-ID with angle brackets; the same for every attempt, so that receivers can drop a repeat. */
   messageId: string
   date: Date
   from: Mailbox
@@ -58,7 +58,7 @@ export interface Mailer {
   readonly provider: 'mailbox' | 'smtp' | 'mailgun'
   /** How many messages the provider takes at the same time. */
   readonly concurrency: number
-  /** What the operator should be told at the start, a sentence each. */
+  /** Warnings for the operator at the start, a sentence each. */
   readonly warnings: readonly string[]
   send(mail: OutgoingMail): Promise<DeliveryResult>
   /** Asks the provider whether it would take mail now; null when it would. Never throws, and ends within 10 s. */

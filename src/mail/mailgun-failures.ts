@@ -1,7 +1,10 @@
 import { failed, inTrouble, unanswered } from './define-mailer.ts'
 import type { DeliveryResult } from './mailer.ts'
 
-/** What the client throws: an answer's status and its text, trouble on the way as status 400; 0 is anything else. */
+/**
+ * An error of the client: an answer's status and its text, trouble on the way as status 400; 0 is anything
+ * else.
+ */
 export type MailgunFailure = { status: number; phrase: string; details: string }
 
 const CHECK_URL =
@@ -11,12 +14,12 @@ const CHECK_DOMAIN =
   'Look at the domain in Mailgun: it must be added to the account, verified and not disabled.'
 const CHECK_ACCOUNT = 'Look at the account in Mailgun: its plan, its payments and whether it is activated.'
 
-/** What Mailgun says, with various statuses, when it does not serve the sender's domain. */
+/** Texts of Mailgun, with various statuses, when it does not serve the sender's domain. */
 const ABOUT_DOMAIN =
   /\bdomain\b.*(?:not found|unverified|not verified|not allowed to send|disabled|inactive)|sandbox (?:sub)?domain/i
 const ABOUT_ACCOUNT = /\baccount\b.*(?:disabled|suspended|terminated|inactive|activate)|free accounts/i
 
-/** What a failed hand-over means. A key that has sent before is right, so that 401 is about the domain then. */
+/** Meaning of a failed hand-over. A key that has sent before is right, so a 401 is then about the domain. */
 export function explainMailgun(failure: MailgunFailure, keyWorks: boolean): DeliveryResult {
   const { status, phrase, details } = failure
   if (!answered(failure)) return onTheWay(failure)
@@ -45,11 +48,11 @@ function answered({ status, phrase }: MailgunFailure): boolean {
 
 const INCORRECT_URL = 'Incorrect url'
 
-/** No connection was made: the address is wrong, or what is there is not the API. */
+/** No connection was opened: the address is wrong, or another service than the API answers there. */
 const NOT_REACHED =
   /^(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO)$|CERT|SELF_SIGNED|UNABLE_TO_/
 
-/** Once there is a connection, nobody can tell what has been read at its other end. */
+/** Once there is a connection, it is unknown how much of the message the other end has read. */
 function onTheWay({ phrase, details }: MailgunFailure): DeliveryResult {
   const reason = `Mailgun: ${details || phrase}`
   if (phrase === INCORRECT_URL) return inTrouble('account', reason, CHECK_URL)

@@ -24,11 +24,14 @@ const STRUCTURED = new Set(['reply-to', 'references', 'in-reply-to'])
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;.*)?$/
 const LONGEST_NAME = 500
 
-/** Only what would break out of a header, a command or a URL; what an address is was checked before. */
+/** Matches only what would break out of a header, a command or a URL; addresses were checked before. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const ADDRESS_SHAPE = /^[^\x00-\x1f\x7f<>]+@[^\x00-\x20\x7f<>@/\\?#:,;()"]+$/
 
-/** RFC 6376's list and what bulk mail has to sign as well (RFC 8058 for List-Unsubscribe-Post). */
+/**
+ * The list of RFC 6376, and the fields that bulk mail has to sign as well (RFC 8058 for
+ * List-Unsubscribe-Post).
+ */
 const SIGNED_FIELDS = [
   'from',
   'reply-to',
@@ -52,7 +55,7 @@ const SIGNED_FIELDS = [
   'feedback-id',
 ]
 
-/** A message as it leaves, and between whom: no header can ever add a recipient. */
+/** A message as it leaves, with its envelope: no header can ever add a recipient. */
 export type Composed = { from: string; to: string; raw: Buffer }
 
 /**
@@ -92,7 +95,9 @@ function options(mail: OutgoingMail): MailComposerOptions {
   }
 }
 
-/** As it stands in a header and in the envelope: with the domain in ASCII, quoted where that is needed. */
+/**
+ * The address as it stands in a header and in the envelope: with the domain in ASCII, quoted where needed.
+ */
 function asciiAddress(address: string): string {
   if (!ADDRESS_SHAPE.test(address)) {
     throw new UnsendableMail(`${JSON.stringify(address)} is not an email address`)
@@ -126,7 +131,9 @@ function unstructured(key: string, value: string) {
   return { key, value: { value: headerText(value), prepared: true, foldLines: true } }
 }
 
-/** A longer text is encoded in pieces of so many characters: nodemailer would look at it, and encode it, in one go. */
+/**
+ * A longer text is encoded in pieces of this many characters: nodemailer would read and encode it in one go.
+ */
 const LONGEST_PIECE = 64 * 1024
 
 function content(text: string) {
@@ -134,7 +141,10 @@ function content(text: string) {
   return { content: Readable.from(inPieces(text)), contentTransferEncoding: encodingOf(text) }
 }
 
-/** What is shorter, by the beginning of the text: quoted-printable takes three characters for what is not ASCII. */
+/**
+ * The shorter encoding, judged by the beginning of the text: quoted-printable takes three characters for each
+ * byte that is not ASCII.
+ */
 function encodingOf(text: string): 'quoted-printable' | 'base64' {
   const beginning = text.slice(0, LONGEST_PIECE)
   return Buffer.byteLength(beginning) < beginning.length * 1.1 ? 'quoted-printable' : 'base64'

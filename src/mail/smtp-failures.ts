@@ -5,7 +5,7 @@ import type { DeliveryResult } from './mailer.ts'
 /** How far a hand-over has come: the connection is not ready yet, the conversation is on, all has been written. */
 export type Progress = 'connecting' | 'talking' | 'written'
 
-/** Replies that ask for a log-in or for encryption: the operator's mistake, which must not cost mail. */
+/** Replies that ask for a log-in or for encryption: a mistake of the operator, which must not cost mail. */
 const ACCESS_REPLIES = new Set([530, 534, 535, 538])
 const LOG_IN_CODES = new Set(['EAUTH', 'ENOAUTH', 'EOAUTH2'])
 const UNRESOLVED = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EDNS'])
@@ -16,7 +16,7 @@ const NO_TLS =
   'Check the port in SMTP_URL, and smtp:// against smtps://. Only in a network that you trust, ?tls=optional lets a ' +
   'server without TLS have the password.'
 
-/** What a failed hand-over means; `reason` is what the server or the network said. */
+/** Meaning of a failed hand-over; `reason` is the text of the server or the network. */
 export function explainSmtp(error: NodemailerError, progress: Progress, reason: string): DeliveryResult {
   const advice = adviceFor(error, progress)
   if (advice !== null) return inTrouble('account', reason, advice)
@@ -25,7 +25,7 @@ export function explainSmtp(error: NodemailerError, progress: Progress, reason: 
   return progress === 'written' && !answered ? unanswered(reason) : failed('temporary', reason)
 }
 
-/** What the operator should do; null when the failure is about the message. */
+/** Advice for the operator; null when the failure is about the message. */
 function adviceFor(error: NodemailerError, progress: Progress): string | null {
   const { response = '', responseCode = 0 } = error
   const codes = [error.code ?? '', originalCode(error)]

@@ -19,7 +19,7 @@ export type SmtpOptions = {
    */
   url: string
   maxConnections?: number | undefined
-  /** What this host calls itself in EHLO; nodemailer's choice when absent. */
+  /** The name that this host gives itself in EHLO; nodemailer's choice when absent. */
   ehloName?: string | undefined
   timeouts?: Partial<SmtpTimeouts> | undefined
 }
@@ -153,7 +153,7 @@ function withEncryption(given: string): string {
 }
 
 const EXPOSED =
-  'SMTP_URL holds a password and says tls=optional: somebody between this machine and the server can read the ' +
+  'SMTP_URL holds a password and says tls=optional: an attacker between this machine and the server can read the ' +
   'password and all mail.'
 
 type Security = {
@@ -163,7 +163,10 @@ type Security = {
   host?: string | undefined
 }
 
-/** Whether a password may leave this machine unencrypted: whoever strips STARTTLS from the replies would get it. */
+/**
+ * Whether a password may leave this machine unencrypted: an attacker who strips STARTTLS from the replies
+ * would read it.
+ */
 function isExposed({ auth, secure, requireTLS, host = '' }: Security): boolean {
   return Boolean(auth?.user || auth?.pass) && !secure && requireTLS !== true && !isLoopbackHost(host)
 }

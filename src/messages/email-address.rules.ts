@@ -9,8 +9,8 @@ const MAX_ADDRESS = 254
 const LOCAL = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i
 
 /**
- * Trimmed, in lower case, and an international domain in the one form in which it is shown: addresses that
- * reach the same mailbox must not be two contacts.
+ * Trimmed, in lower case, and an international domain in its Unicode form: addresses that reach the same
+ * mailbox must not be two contacts.
  */
 export function normalizeEmail(text: string): string {
   const email = text.trim().toLowerCase()

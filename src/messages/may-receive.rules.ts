@@ -1,4 +1,4 @@
-/** What decides whether somebody may get a message. */
+/** The facts that decide whether a contact may receive a message. */
 export type Receiver = {
   type: 'TRANSACTIONAL' | 'MARKETING' | 'HEADLESS'
   subscribed: boolean
@@ -9,8 +9,9 @@ export type Receiver = {
 export type Refusal = 'suppressed' | 'unsubscribed'
 
 /**
- * The one rule of who may receive what: nobody whose address is suppressed, and of marketing mail (MARKETING,
- * HEADLESS) nobody who is not subscribed. Null when the message may go out. `mayReceiveSql` is the same in SQL.
+ * The one rule of who may receive what: a suppressed address receives nothing, and only subscribed contacts
+ * receive marketing mail (MARKETING, HEADLESS). Null when the message may go out. `mayReceiveSql` is the same
+ * in SQL.
  */
 export function refusalToReceive({ type, subscribed, suppressed }: Receiver): Refusal | null {
   if (suppressed) return 'suppressed'

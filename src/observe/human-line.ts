@@ -11,7 +11,7 @@ const LEVELS: Record<number, string> = {
 }
 const ERROR = 50
 
-/** A line of the log, which is JSON, as people read it: time, level, message, and what else there is. */
+/** Formats a line of the log, which is JSON, for people: time, level, message, and the other fields. */
 export function humanLine(line: string): string {
   const { level, time, msg, err, ...more } = JSON.parse(line)
   const clock = new Date(time).toTimeString().slice(0, 8)
@@ -27,7 +27,7 @@ function messageOf(msg: unknown, more: Record<string, JsonValue>): string {
 const textOf = (value: JsonValue): string =>
   printable(typeof value === 'string' ? value : JSON.stringify(value))
 
-/** Callers choose some of the texts: a terminal must not do what they say. */
+/** Callers choose some of the texts: a terminal must not obey them. */
 const printable = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, '0')}`)
 

@@ -43,10 +43,10 @@ export function withoutRepeats(now: () => number = performance.now.bind(performa
 /** Written in the background, so that a log line never holds up a request. */
 const standardOutput = () => pino.destination({ sync: false, minLength: 4_096, periodicFlush: 200 })
 
-/** Written at once: who uses it prints its answer on standard output and ends. */
+/** Written at once: a program that uses it prints its answer on standard output and ends. */
 const standardError = () => pino.destination({ dest: 2, sync: true })
 
-/** For who looks on: each line as soon as it is there. */
+/** For people who watch: writes each line at once. */
 const terminal = () => ({ write: (line: string) => void process.stdout.write(humanLine(line)) })
 
 /**

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-/** What a process counts, by the names under which Prometheus finds it. */
+/** The counters of a process, by the names under which Prometheus finds them. */
 export type Metrics = ReturnType<typeof createMetrics>
 
 export function createMetrics() {
@@ -47,7 +47,7 @@ export function createMetrics() {
     }),
     workWaiting: new Gauge({
       name: 'mailwright_work_waiting',
-      help: 'What waits, by kind of work: messages of emails.deliver, otherwise jobs, mostly one per project',
+      help: 'Waiting work by kind: messages of emails.deliver, otherwise jobs, mostly one per project',
       labelNames: ['work'] as const,
       registers,
     }),

@@ -3,7 +3,9 @@ import { isDatabaseSlow, isDatabaseUnavailable, ProjectBusyError } from '../db/s
 import { AppError, databaseSlow, internalError, projectBusy, serviceUnavailable } from '../errors.ts'
 import { logDatabaseAway } from './log.ts'
 
-/** What the caller is told of an error: an AppError as it is, anything else as 503 or 500 without its cause. */
+/**
+ * The error that the caller receives: an AppError as it is, anything else as 503 or 500 without its cause.
+ */
 export function publicCause(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (error instanceof ProjectBusyError) return projectBusy()
@@ -11,11 +13,11 @@ export function publicCause(error: unknown): AppError {
   return isDatabaseUnavailable(error) ? serviceUnavailable() : internalError()
 }
 
-/** Nobody can work then, so every request would say the same. */
+/** No request can be served then, so every one would log the same. */
 const isDatabaseAway = (error: unknown): boolean =>
   isDatabaseUnavailable(error) && !isDatabaseSlow(error) && !(error instanceof ProjectBusyError)
 
-/** The cause of what the caller is not told goes to the log, under the id that the caller is told. */
+/** A cause that the caller is not told goes to the log, under the id that the caller is told. */
 export function logUnexpected(error: unknown, log: Logger, requestId: string): void {
   if (error instanceof AppError) return
   if (isDatabaseAway(error)) logDatabaseAway(log, error)

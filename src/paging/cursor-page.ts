@@ -18,7 +18,7 @@ export function pageLimit(limit: number | null | undefined, most = MAX_LIMIT): n
 export const cursorAfter = (order: string, key: string): string =>
   Buffer.from(JSON.stringify({ order, key })).toString('base64url')
 
-/** The key of a cursor. Throws BAD_REQUEST for one that was not made for this order of this list. */
+/** The key of a cursor. Throws BAD_REQUEST for a cursor of another list or another order. */
 export function keyOfCursor(cursor: string, order: string, isKey: (key: string) => boolean): string {
   const invalid = badRequest(
     'The cursor is not valid here: use the one of the previous page, with the same sort and dir.',
@@ -37,7 +37,7 @@ function parsed(cursor: string): unknown {
   }
 }
 
-/** A page from rows of which one more was asked for than the page may have. */
+/** Cuts a page from rows that were read with a limit of one more than the page may have. */
 export function pageFrom<Item>(
   rows: Item[],
   limit: number,

@@ -2,14 +2,16 @@ import type { Ctx } from '../ctx.ts'
 import { tooMuchAtOnce } from '../errors.ts'
 import type { Piece } from './pieces.ts'
 
-/** What is read of a list at once, in bytes of its records. */
+/** Bytes of a list's records that are read at once. */
 const PIECE_BYTES = 1024 * 1024
-/** The largest list that is made whole, which over GraphQL all are. */
+/**
+ * Bytes of the largest list that is read at once for an answer in one part, as all answers over GraphQL are.
+ */
 const MAX_WHOLE_BYTES = 16 * 1024 * 1024
 
-/** A list of records that may be large, of which the sizes are known before they are read. */
+/** A list of records that may be large; their sizes are known before they are read. */
 export type LargeList<Item> = {
-  /** In the order of the list. */
+  /** Records in the order of the list. */
   records: { id: string; bytes: number }[]
   /** Reads some of the records, in any order. */
   read: (ids: string[]) => Promise<Item[]>

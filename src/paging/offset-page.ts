@@ -43,7 +43,7 @@ function atLeastOne(name: string, value: number): number {
 
 export type Direction = 'asc' | 'desc'
 
-/** The order that is asked for; what is not known falls back to the first of the fields and to `desc`. */
+/** The requested order; unknown values fall back to the first of the fields and to `desc`. */
 export function readOrder<Field extends string>(
   { sort, dir }: OrderRequest,
   fields: readonly [Field, ...Field[]],

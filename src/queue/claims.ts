@@ -7,7 +7,10 @@ import type { WorkData } from './work-requests.ts'
 const HEARTBEAT_MS = 3_000
 const CLOSE_TIMEOUT_MS = 10_000
 
-/** What pg-boss answers, which its types leave open: the ids of the jobs that are still active in this attempt. */
+/**
+ * The answer of pg-boss, which its types leave open: the ids of the jobs that are still active in this
+ * attempt.
+ */
 const touched = z.object({ settled: z.array(z.string()) })
 
 /** One attempt at one job. */

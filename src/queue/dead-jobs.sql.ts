@@ -1,6 +1,8 @@
 import { statement } from '../db/sql.ts'
 
-/** What pg-boss's own functions do not tell: counts of this moment, and the latest dead letters only. */
+/**
+ * Facts that pg-boss's own functions do not tell: counts of this moment, and the latest dead letters only.
+ */
 
 export type StateCount = { queue: string; state: string; count: number; oldestSeconds: number }
 

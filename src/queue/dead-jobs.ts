@@ -9,7 +9,7 @@ export type JobCounts = {
   pending: number
   active: number
   failed: number
-  /** For how long the oldest of them has been due; null when none is. */
+  /** For how many seconds the oldest job has been due; null when none is. */
   oldestSeconds: number | null
 }
 
@@ -45,9 +45,9 @@ export async function listDeadJobs(
 
 export type RedrivenJobs = {
   redriven: number
-  /** Left as they are: the queue has a job already that they must not stand beside. */
+  /** Jobs that stay dead letters, because the queue has a job already that they must not stand beside. */
   conflicting: number
-  /** Of the ids given, those that are no dead letters of the queue. */
+  /** Those of the given ids that are no dead letters of the queue. */
   notFailed: string[]
 }
 

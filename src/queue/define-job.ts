@@ -4,7 +4,7 @@ import type { Ctx } from '../ctx.ts'
 
 export type SendJobOptions = Pick<SendOptions, 'startAfter' | 'singletonKey' | 'priority'>
 
-/** A kind of background work, as those who ask for it know it. */
+/** A kind of background work, as the code that asks for it knows it. */
 export type JobQueue<Payload extends object> = {
   /** The queue's name, "feature.verb-noun". */
   name: string
@@ -13,7 +13,7 @@ export type JobQueue<Payload extends object> = {
   options?: Omit<Queue, 'name' | 'deadLetter'>
 }
 
-/** The same with what to do. */
+/** The same with its handler. */
 export type JobDefinition<Payload extends object> = JobQueue<Payload> & {
   /** How many of them one process runs at the same time; 1 by default. */
   concurrency?: number

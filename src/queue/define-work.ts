@@ -4,7 +4,7 @@ import type { Ctx } from '../ctx.ts'
 export const PRIORITIES = { transactional: 0, workflow: 1, campaign: 2, maintenance: 3 } as const
 export type Priority = (typeof PRIORITIES)[keyof typeof PRIORITIES]
 
-/** A kind of background work as those know it who ask for it: without its handler. */
+/** A kind of background work, as the code that asks for it knows it: without its handler. */
 export type WorkKind = { name: string }
 
 /** `name` is the queue's, "feature.verb-noun". */
@@ -19,7 +19,7 @@ export type Standing = 'fresh' | 'left' | 'later'
 /** A project's turn at one kind of work: one attempt at one job of the queue. */
 export type Turn = {
   projectId: string
-  /** With `attempt` it names this turn: what a slice takes is marked with both. */
+  /** Together with `attempt` it names this turn; a slice marks what it takes with both. */
   jobId: string
   /** 0 the first time; more when the worker before has died or failed. */
   attempt: number
@@ -36,7 +36,7 @@ export type Turn = {
   askForMore: (priority?: Priority) => void
 }
 
-/** What a slice has left: nothing, something to do now, or something to look for later. */
+/** The work that a slice leaves: none, some for now, or some for later. */
 export type SliceResult = 'done' | 'more' | { afterMs: number }
 
 export type Pending = string | { projectId: string; priority: Priority }
@@ -68,6 +68,6 @@ export const queuePriority = (priority: Priority, standing: Standing): number =>
 /** The least number of work that was just asked for. */
 export const FRESH_PRIORITY = queuePriority(PRIORITIES.maintenance, 'fresh')
 
-/** One fetch in so many begins further down, at each of LOW_STARTS in turn, so that nothing starves. */
+/** One fetch in LOW_SHARE begins further down, at each of LOW_STARTS in turn, so that no work starves. */
 export const LOW_SHARE = 5
 export const LOW_STARTS = Object.values(PRIORITIES).map((priority) => queuePriority(priority, 'left'))

@@ -25,7 +25,7 @@ const GATHER_SLOTS_MS = 2
 const HELD_MS = 8_000
 const SLICE_MS = 1_000
 const MIN_SLOTS_OF_PROJECT = 2
-/** One slot in so many. */
+/** One slot in this number is kept for fresh work. */
 const KEPT_FOR_FRESH = 4
 const STOP_TIMEOUT_MS = 10_000
 
@@ -136,7 +136,7 @@ export class ProjectWorker {
   }
 
   async #take(options: FetchOptions): Promise<number> {
-    // From then on the database takes the turns for ours, whenever its answer is seen.
+    // From this moment the database counts the turns as ours, whenever its answer is seen.
     const heldAt = performance.now()
     const jobs = await this.#services.boss.fetch<unknown>(this.#work.kind.name, options)
     for (const { id, retryCount, data } of jobs) {
@@ -166,7 +166,10 @@ export class ProjectWorker {
     void this.#runSlice(this.#claims.hold(claim, data, heldAt))
   }
 
-  /** One project leaves slots to the others, whatever it asks for: of those kept for fresh work, and of the rest. */
+  /**
+   * A project leaves slots to the others, whatever it asks for: some of those kept for fresh work, and some
+   * of the rest.
+   */
   #isCrowded({ projectId, standing }: WorkData): boolean {
     const isFresh = standing === 'fresh'
     const own = this.#claims.count(
@@ -225,7 +228,7 @@ export class ProjectWorker {
       if (!askedForMore) this.#leave(projectId, priority)
       return
     }
-    // A fresh request is served as far as it was asked for; what is less urgent may be left.
+    // A fresh request is served completely; backlog of less urgent work may be left.
     this.#backlogs.forget(projectId, standing === 'fresh' ? priority : PRIORITIES.maintenance)
     if (result === 'done') return
     const afterMs = Math.max(0, result.afterMs)

@@ -11,7 +11,7 @@ const STATEMENT_TIMEOUT_MS = 15_000
 const RECONNECT_MS = 1_000
 /** How often the listening connection is asked whether it is still there. */
 const CHECK_MS = 10_000
-/** How long to wait for what a database that no longer answers would never confirm. */
+/** How long to wait for confirmations that a database that no longer answers would never send. */
 const CLOSE_TIMEOUT_MS = 1_000
 
 /**
@@ -78,7 +78,7 @@ export class QueueConnections implements Db {
 
 type Ears = { heard: (payload: string) => void; connected: () => void }
 
-/** One connection that listens to a channel, and is made anew when it is lost. */
+/** One connection that listens to a channel, and is opened again when it is lost. */
 class Listener {
   readonly #url: string
   readonly #channel: string

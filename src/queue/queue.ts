@@ -51,7 +51,7 @@ const WORK_OPTIONS = {
   expireInSeconds: 3_600,
 } as const
 
-/** Makes the queues of the jobs and of the kinds of work that are listed, with one for the dead letters of all. */
+/** Creates the queues of the listed jobs and kinds of work, with one for the dead letters of all. */
 export async function defineQueues(
   boss: PgBoss,
   jobs: readonly Job[],

@@ -9,14 +9,14 @@ const SWEEP_MS = 2_000
 const SHARE = 10
 /** The longest that a kind is not swept, however long its sweep took. */
 const LONGEST_REST_MS = 30_000
-/** Failed sweeps in a row after which somebody should know. */
+/** Failed sweeps in a row after which the log warns the operator. */
 const WARN_AFTER = 5
-/** Work that was given up is begun again after this: what has made it fail may be gone. */
+/** Work that was given up is begun again after this time: the reason of its failure may be gone. */
 const GIVEN_UP_MINUTES = 10
 
 /**
- * Finds project work that nobody has asked for: what has become due, and requests that were lost. One process at a time
- * does it for each kind. Work that fails is left to its own tries.
+ * Finds project work that was not asked for: work that has become due, and lost requests. For each kind one
+ * process at a time does it. Work that fails is left to its own tries.
  */
 export class Sweeper {
   readonly #services: Services

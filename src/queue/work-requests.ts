@@ -16,7 +16,7 @@ export type WorkRequest = {
   afterMs?: number
 }
 
-/** What a job of project work carries. */
+/** Payload of a job of project work. */
 export type WorkData = { projectId: string; priority: Priority; standing: Standing }
 
 export const workData: z.ZodType<WorkData> = z.object({

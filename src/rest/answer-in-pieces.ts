@@ -5,11 +5,14 @@ import { isJsonObject } from '../lib/json.ts'
 import type { Piece } from '../paging/pieces.ts'
 
 type Work = {
-  /** Waits until there is room for so many bytes. Only the first piece may be refused: then nothing has been sent. */
+  /**
+   * Waits until there is room for this many bytes. Only the first piece may be refused: then nothing has been
+   * sent.
+   */
   takeRoom: (bytes: number, isFirst: boolean) => Promise<GiveBack>
-  /** Waits until so many bytes may be worked on. */
+  /** Waits until this many bytes may be worked on. */
   takeTurn: (bytes: number) => Promise<GiveBack>
-  /** Makes what is shown of records. */
+  /** Turns records into the form that the answer shows. */
   complete: (records: unknown[]) => Promise<unknown[]>
 }
 
@@ -36,7 +39,7 @@ export async function textInPieces(
       ready = null
       return part
     },
-    // Also before anything was taken: the first part holds its room.
+    // Runs even when nothing was taken: the first part holds its room.
     return: () => parts.return(undefined),
     [Symbol.asyncIterator]: () => iterator,
   }

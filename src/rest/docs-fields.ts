@@ -32,7 +32,7 @@ function alternatives(schema: Schema): Schema[] {
   return schema.type.map((type) => (type === 'null' ? NULL : { ...schema, type }))
 }
 
-/** What the value is, in a few words. */
+/** Describes a value in a few words. */
 export function typeInWords(components: Components, schema: Schema, direction: Direction): string {
   const shown = alternatives(schema).filter((one) => direction === 'answer' || !isNull(one))
   return shown.map((one) => oneTypeInWords(components, one, direction)).join(' or ')

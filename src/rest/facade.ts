@@ -75,7 +75,7 @@ async function handleRest(
   const { endpoint, kind, route } = operation
   const { headers } = exchange.request
   const admitted = facade.admission.admit(exchange, route.rechecksKey)
-  // Who needs no key is not refused for one that is out of date.
+  // A caller that needs no key is not refused for an old one.
   const actor = await (endpoint.access === 'anyone' ? admitted.catch(asAnonymous) : admitted)
   const pieces = kind === 'Query' ? new Pieces() : null
   const created = createCtx(facade.services, actor, exchange.requestId)
@@ -107,7 +107,7 @@ function asAnonymous(error: unknown): Actor {
   throw error
 }
 
-/** Reads what the request says. `ignored` gets the fields of the body that nobody knows. */
+/** Reads the request. `ignored` receives the unknown fields of the body. */
 async function readArgs(
   facade: Facade,
   exchange: Exchange,
@@ -147,7 +147,7 @@ function warn(
   if (actor.kind === 'key') ignoredFields.tell(actor.project.id, actor.keyKind, nameOf(route), unknown)
 }
 
-/** What the root field of an operation resolves to, as GraphQL completes it. */
+/** The result of an operation's root field, as GraphQL completes it. */
 async function completed(
   { schema, document, fieldName }: RestOperation,
   contextValue: Ctx,

@@ -1,12 +1,15 @@
 import type { Logger } from 'pino'
 import type { UnknownField } from './unknown-fields.ts'
 
-/** Keys of projects, public and secret; above, the one that was added first makes room, and may be told of again. */
+/**
+ * Most keys of projects, public and secret, to remember; above, the oldest is forgotten, and may be logged
+ * again.
+ */
 const MAX_KEYS = 2_000
-/** With one key; whoever sends more different ones makes them up. */
+/** Most fields to remember of one key; a caller that sends more invents them. */
 const MAX_FIELDS = 50
 
-/** Says in the log once per project and field that requests have it and nobody reads it. */
+/** Logs once per project and field that requests have a field that no part of the service reads. */
 export class IgnoredFieldsLog {
   readonly #log: Logger
   readonly #toldOf = new Map<string, Set<string>>()
@@ -16,8 +19,8 @@ export class IgnoredFieldsLog {
   }
 
   /**
-   * `request` names the operation, such as "POST /v1/send". Everybody has a project's public key, so what comes with it
-   * takes no room from what comes with the secret one.
+   * `request` names the operation, such as "POST /v1/send". A project's public key is known to everyone, so
+   * its fields take no room from those of the secret key.
    */
   tell(projectId: string, keyKind: string, request: string, unknown: readonly UnknownField[]): void {
     const told = this.#toldWith(`${keyKind} ${projectId}`)

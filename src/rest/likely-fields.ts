@@ -1,6 +1,6 @@
 import { editDistance } from '../lib/text/edit-distance.ts'
 
-/** What other APIs and people call the fields; the first one that an operation has is meant. */
+/** Names that other APIs and people use for the fields; the first that an operation has is meant. */
 const SYNONYMS: Record<string, readonly string[]> = {
   recipient: ['to'],
   recipients: ['to'],
@@ -76,7 +76,7 @@ const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_-]/g,
 /** Longer ones are no slips of a typist. */
 const MAX_LENGTH = 40
 
-/** The name of those that there are which was likely meant; null when none looks like it. */
+/** The existing name that was likely meant; null when none looks like it. */
 export function likelyField(given: string, names: readonly string[]): string | null {
   if (given.length > MAX_LENGTH) return null
   const wanted = plain(given)

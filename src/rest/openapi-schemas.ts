@@ -29,7 +29,7 @@ export function schemaOf(type: GraphQLType): Schema {
   return isNonNullType(type) ? presentSchema(type.ofType) : orNull(presentSchema(type))
 }
 
-/** As `schemaOf`, without null. */
+/** Returns the same as `schemaOf`, without null. */
 export function presentSchema(type: GraphQLType): Schema {
   if (isNonNullType(type)) return presentSchema(type.ofType)
   if (isListType(type)) return { type: 'array', items: schemaOf(type.ofType) }
@@ -110,7 +110,7 @@ export const inputNameOf = ({ field }: Pick<RestOperation, 'field'>): string | n
   return input ? getNamedType(input.type).name : null
 }
 
-/** The body of an operation, from the zod schema that checks it, and what it refers to. */
+/** The body of an operation, from the zod schema that checks it, and the types that it refers to. */
 function inputSchemas(schema: GraphQLSchema, operation: RestOperation): [string, Schema][] {
   const name = inputNameOf(operation)
   if (!operation.endpoint.inputSchema || !name) return []
@@ -127,7 +127,7 @@ function inputSchemas(schema: GraphQLSchema, operation: RestOperation): [string,
   return [[name, body], ...shared]
 }
 
-/** What zod cannot say, or says wrongly, of a part of an input. */
+/** Facts about a part of an input that zod cannot say, or says wrongly. */
 function mend(schema: GraphQLSchema, part: z.core.$ZodType, json: Schema): void {
   const scalar = z.globalRegistry.get(part)?.scalar
   delete json.scalar

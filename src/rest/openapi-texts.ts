@@ -1,6 +1,6 @@
 import type { Header, OpenApiDocument, Parameter } from './openapi-types.ts'
 
-/** What is true of every operation. */
+/** Texts that apply to every operation. */
 export const INTRODUCTION = `Send \`Authorization: Bearer <key>\` with every request. A project has two keys: the public key (\`pk_…\`) may only track events and can be shipped to browsers; the secret key (\`sk_…\`) does everything else and stays on a server.
 
 Bodies are JSON objects. In a body, fields that are not described are ignored (the header \`X-Mailwright-Warning\` names them) and null stands for a field that is left out, unless the field says otherwise. Dates are ISO 8601 in UTC, ids are UUIDs.
@@ -11,7 +11,7 @@ Every answer has an \`X-Request-Id\`: the one that the request came with, or a n
 
 A project may send a limited number of requests in a minute, over all endpoints; the \`RateLimit-\` headers say how many are left. The public key has four fifths of them. In GraphQL each root field counts.`
 
-/** What the sections hold, by the tag of their operations. */
+/** Descriptions of the sections, by the tag of their operations. */
 export const SECTIONS: Record<string, string> = {
   'Public API': 'Sending, tracking and checking of addresses: what applications call.',
   Configuration: 'What this service has switched on.',

@@ -9,7 +9,7 @@ import type { RestOperation } from './operations.ts'
 /** Asked for again each time, and answered with 304 as long as it is the same. */
 const REVALIDATED = { 'cache-control': 'no-cache' }
 
-/** The description of the API, for programs at /openapi.json and for people at /docs: made once. */
+/** The description of the API, for programs at /openapi.json and for people at /docs; created once. */
 export function openApiRoutes(
   schema: GraphQLSchema,
   operations: readonly RestOperation[],

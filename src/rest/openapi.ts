@@ -20,7 +20,10 @@ import { type RestOperation, restOperations } from './operations.ts'
 
 export type OpenApiOptions = { serverUrl: string; trackAcceptsSecretKey: boolean }
 
-/** The description of the REST API, made from the schema: paths in alphabetical order, each kind of thing once. */
+/**
+ * The description of the REST API, created from the schema: paths in alphabetical order, each kind of thing
+ * once.
+ */
 export function openApiDocument(
   schema: GraphQLSchema,
   routed: readonly RestOperation[],
@@ -206,7 +209,7 @@ function failures(operations: readonly RestOperation[]): Record<string, Answer> 
   return Object.fromEntries(sorted.map(({ name, answer }) => [name, answer]))
 }
 
-/** The description as openapi.json holds it, with a server that is nobody's. */
+/** The description as openapi.json holds it, with a server on this machine. */
 export async function printedOpenApi(schema: GraphQLSchema): Promise<string> {
   const options = { serverUrl: 'http://127.0.0.1:4000', trackAcceptsSecretKey: false }
   return `${JSON.stringify(openApiDocument(schema, await restOperations(schema), options), null, 2)}\n`

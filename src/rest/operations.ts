@@ -20,7 +20,10 @@ export type RestOperation = {
   field: GraphQLField<unknown, unknown>
   endpoint: Endpoint
   route: RestRoute
-  /** The schema as REST shows it, and what Sofa has made of the field: an operation that selects the whole answer. */
+  /**
+   * The schema as REST shows it, and the operation that Sofa creates for the field: it selects the whole
+   * answer.
+   */
   schema: GraphQLSchema
   document: DocumentNode
   /** The fields that a body may have; null when there is none, or any may stand there. */
@@ -37,7 +40,7 @@ export async function restOperations(schema: GraphQLSchema): Promise<RestOperati
   const documents = await documentsBySofa(shown, found)
   return found.map((operation) => {
     const document = documents.get(operation.fieldName)
-    if (!document) throw new Error(`Sofa has made no operation of ${operation.fieldName}`)
+    if (!document) throw new Error(`Sofa has created no operation for ${operation.fieldName}`)
     return { ...operation, schema: shown, document }
   })
 }

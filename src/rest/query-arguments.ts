@@ -43,7 +43,7 @@ export function argumentsOf(
 
 function fromParameter(name: string, type: GraphQLInputType, text: string): unknown {
   const named = getNamedType(type)
-  // GraphQL takes a number or a boolean for what it is, not its text.
+  // GraphQL accepts a number or a boolean as such, not as text.
   const isNumber = named.name === 'Int' && /^-?\d+$/.test(text)
   const isBoolean = named.name === 'Boolean' && /^(true|false)$/.test(text)
   return coerceInputValue(isNumber ? Number(text) : isBoolean ? text === 'true' : text, type, () => {

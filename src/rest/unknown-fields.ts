@@ -35,7 +35,7 @@ export function knownFieldsOf(schema: z.core.$ZodType, depth = 0): KnownFields |
   return null
 }
 
-/** What a body has that nobody reads, the first MAX_TOLD of it. */
+/** The fields of a body that no part of the service reads, the first MAX_TOLD of them. */
 export function unknownFields(known: KnownFields, body: JsonObject): UnknownField[] {
   const found: UnknownField[] = []
   collect(known, body, '', found)
@@ -65,7 +65,7 @@ function unknown(name: string, known: KnownFields, prefix: string): UnknownField
   return { path: `${prefix}${cutText(name, MAX_NAME)}`, likely: likely && `${prefix}${likely}` }
 }
 
-/** The parameters of a query string that nobody reads. */
+/** The parameters of a query string that no part of the service reads. */
 export function unknownParameters(names: readonly string[], query: URLSearchParams): UnknownField[] {
   const given = new Set(query.keys())
   const strange = [...given].filter((name) => !names.includes(name)).slice(0, MAX_TOLD)

@@ -1,4 +1,4 @@
-/** The part of html-to-text that is used here; the package brings no types. */
+/** The part of html-to-text that is used here; the package has no types of its own. */
 declare module 'html-to-text' {
   interface TextBuilder {
     addInline(text: string): void

@@ -1,11 +1,11 @@
 import { type Allowance, WorkMeter } from './work-meter.ts'
 
-/** A tenth of a second, and what a request may store. */
+/** A tenth of a second, and the most that a request may store. */
 const REQUEST: Allowance = { work: 100_000_000, characters: 64 * 1024 * 1024 }
-/** As much of it is done on the thread that serves requests; larger work goes to another one. */
+/** Most work that is done on the thread that serves requests; more goes to another thread. */
 const MAX_WORK_HERE = 10_000_000
 
-/** What rendering may cost in one request, all of its operations and messages together. */
+/** The cost that rendering may have in one request, for all of its operations and messages together. */
 export class RenderBudget {
   #left = REQUEST
   #workHere = MAX_WORK_HERE
@@ -18,12 +18,15 @@ export class RenderBudget {
     return this.#left.work <= 0
   }
 
-  /** For work on the thread that serves requests. */
+  /** A meter for work on the thread that serves requests. */
   meterHere(): WorkMeter {
     return new WorkMeter({ ...this.#left, work: Math.min(this.#left.work, this.#workHere) })
   }
 
-  /** What was done on the thread that serves requests. `done` is false for work that another one does again. */
+  /**
+   * Notes work done on the thread that serves requests. `done` is false for work that another thread does
+   * again.
+   */
   noteHere(spent: Allowance, done: boolean): void {
     this.#workHere -= spent.work
     if (done) this.note(spent)

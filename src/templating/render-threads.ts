@@ -8,7 +8,10 @@ export class RenderingBusy extends Error {
   override name = 'RenderingBusy'
 }
 
-/** Two for everybody, and one for who has used little time: a short task need not wait for the end of long ones. */
+/**
+ * Two places are for all owners, one is for those who have used little time: a short task need not wait for
+ * the end of long ones.
+ */
 const THREADS = { places: 3, reserved: 1 }
 const MAX_WAITING = { perOwner: 50, all: 500 }
 /** Milliseconds for one task, and for the start of a thread. */
@@ -18,7 +21,7 @@ const START_MS = 30_000
 type RunOptions = {
   /** Milliseconds for the task. */
   taskMs?: number
-  /** For those who wait in bounded numbers already: they are never refused. */
+  /** For callers whose number is bounded already: they are never refused. */
   mayWait?: boolean
 }
 /** A small young generation costs no time here, and spares 140 MB. */
@@ -42,7 +45,7 @@ export class RenderThreads {
   }
 
   /**
-   * `jobOf` is asked when the task's turn has come. The result is null when the task came to more than it may cost.
+   * `jobOf` is asked when the task's turn has come. The result is null when the task exceeded its limits.
    * Throws RenderingBusy.
    */
   async run<Name extends TaskName>(
@@ -124,7 +127,8 @@ export class RenderThreads {
       const place = this.#idle.indexOf(thread)
       if (place !== -1) this.#idle.splice(place, 1)
     })
-    // Who waits for the thread hears of it; one that nobody waits for any more must not end the process.
+    // The caller that waits for the thread gets its error; an error without a caller must not end the
+    // process.
     thread.on('error', () => {})
     return thread
   }

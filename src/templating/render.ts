@@ -18,15 +18,15 @@ const COST = {
   character: 1,
   replaced: 15,
 }
-/** Of a subject, which is looked through for line breaks. */
+/** Cost per character of a subject, which is searched for line breaks. */
 const SUBJECT_CHARACTER = 50
 /** Long texts are replaced in pieces, so that one that costs too much is given up in the middle. */
 const PIECE = 65_536
 
-/** What a rendering uses and is charged to. */
+/** The tools of a rendering, and the meter that it is charged to. */
 export type RenderTools = { meter: WorkMeter; templates: TemplateCache }
 
-/** Only what the data itself holds: nothing that JavaScript gives to every object. */
+/** Looks only at what the data itself holds, not at what JavaScript gives to every object. */
 function valueAt(view: unknown, path: string, meter: WorkMeter): unknown {
   let value = view
   let start = 0
@@ -106,7 +106,7 @@ class MessageWriter extends Mustache.Writer {
     return this.#written(token[1] ?? '')
   }
 
-  /** What a variable looks like in a message: nothing for a missing one, JSON for an object. */
+  /** A variable as a message shows it: nothing for a missing one, JSON for an object. */
   #textOf(value: unknown): string {
     if (value === undefined || value === null) return ''
     return typeof value === 'object' ? jsonOf(value, this.#tools.meter) : String(value)

@@ -5,11 +5,14 @@ import { TemplateCache } from './template-cache.ts'
 import { boundedHtml, roughText, SHORT_HTML, textFromHtml } from './text-part.ts'
 import { RenderedTooLarge } from './work-meter.ts'
 
-/** What a text part costs is bounded by the length of the markup. */
+/** The cost of a text part is bounded by the length of the markup. */
 const UNMETERED = { work: 0, characters: 0 }
 /** Nanoseconds per character of a task, to write it here and to read it there. */
 const COST_OF_MOVING = 3
-/** Of what is left: a message is not refused for its length alone, which other limits bound. */
+/**
+ * Largest share of the remaining budget that moving a task may cost. A message is not refused for its length
+ * alone, which other limits bound.
+ */
 const MAX_COST_OF_MOVING = 0.5
 
 /** Milliseconds for the text part of a message that is on its way; a newsletter takes some 20. */
@@ -19,8 +22,8 @@ const TEXT_OF_MAIL_MS = 1_000
 export type RenderCaller = { owner: string; budget: RenderBudget }
 
 /**
- * Rendering in this process. Ordinary messages are rendered at once; what turns out to be large begins anew on
- * another thread, so that the one that serves requests never stands still for long.
+ * Renders in this process. Ordinary messages are rendered at once; a rendering that turns out to be large
+ * begins again on another thread, so that the one that serves requests is never blocked for long.
  */
 export class Rendering {
   readonly #templates = new TemplateCache()
@@ -59,8 +62,8 @@ export class Rendering {
   }
 
   /**
-   * The same for mail that is on its way, however much of it waits. Its turns are others than those of the project's
-   * requests, and shorter ones.
+   * The same for mail that is being delivered, however much of it waits. Its turns are separate from those of
+   * the project's requests, and shorter.
    */
   async textOfMail(html: string, projectId: string): Promise<string> {
     if (html.length <= SHORT_HTML) return textFromHtml(html)

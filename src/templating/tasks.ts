@@ -7,7 +7,7 @@ import type { Allowance } from './work-meter.ts'
 
 export type MessageTemplate = { subject: string; body: string }
 
-/** What rendering can be asked for, on whichever thread. All of it is JSON. */
+/** The tasks of rendering, on whichever thread. Inputs and results are JSON. */
 type Inputs = {
   message: MessageTemplate & { variables: JsonObject }
   variables: MessageTemplate & { variables: JsonObject }
@@ -54,8 +54,11 @@ export const perform = <Name extends TaskName>(
   tools: RenderTools,
 ): TaskResult<Name> => tasks[name](input, tools)
 
-/** A task for another thread, and what it may cost. The input is JSON text, which is made faster than a copy of the data. */
+/**
+ * A task for another thread, and its limits. The input is JSON text, which is faster to create than a copy of
+ * the data.
+ */
 export type Job<Name extends TaskName> = { name: Name; input: string; allowance: Allowance }
 
-/** `result` is null when the task came to more than it may cost. */
+/** `result` is null when the task exceeded its limits. */
 export type Answer<Name extends TaskName> = { result: { value: TaskResult<Name>; spent: Allowance } | null }

@@ -3,7 +3,7 @@ import { parseTemplate, type Token } from './template-parser.ts'
 import type { WorkMeter } from './work-meter.ts'
 
 const MAX_BYTES = 16 * 1024 * 1024
-/** Of a template's text, per character, and of what is made from each of its tags. */
+/** Bytes per character of a template's text, and per tag for its parsed form. */
 const BYTES = { character: 2, tag: 400 }
 
 /** Parsed templates: a busy one is parsed once, and so is that of a message to many. */

@@ -28,9 +28,9 @@ const COST = { character: 0.1, tag: 300, line: 20 }
 export type ParsedTemplate = { tokens: Token[]; tags: number }
 
 /**
- * Parses Mustache into the tokens of mustache.js. Its own parser makes an array for every character and looks
- * for the end of a tag in time that grows with the square of the blanks there; this one is linear, because a
- * body may have megabytes. Throws TemplateSyntaxError and RenderedTooLarge.
+ * Parses Mustache into the tokens of mustache.js. Its own parser creates an array for every character, and
+ * its search for the end of a tag takes time that grows with the square of the blanks there; this one is
+ * linear, because a body may have megabytes. Throws TemplateSyntaxError and RenderedTooLarge.
  */
 export const parseTemplate = (template: string, meter: WorkMeter): ParsedTemplate =>
   new Parser(template, meter).parse()
@@ -42,7 +42,10 @@ class Parser {
   readonly #sections: Token[] = []
   #open = '{{'
   #close = '}}'
-  /** Of the line that is being read: a line with nothing but tags that show nothing is left out whole. */
+  /**
+   * State of the line that is being read: a line that holds only tags that show nothing is left out
+   * completely.
+   */
   #blanks: Token[] = []
   #hasTag = false
   #hasContent = false

@@ -4,14 +4,14 @@ import type { Token } from './template-parser.ts'
 export type TemplateVariables = {
   /** The names that a template refers to, as they stand in it, in the order of their first use. */
   used: string[]
-  /** Those that are somewhere without a fallback, and nowhere have a value. */
+  /** Variables that are used somewhere without a fallback, and have no value anywhere. */
   missing: string[]
 }
 
 /**
- * Which variables the templates refer to. A section counts whether or not it is shown: what is in a loop is
- * looked for in its items, what is in a section that is not shown in what is around it. Throws
- * RenderedTooLarge, as rendering does.
+ * The variables that the templates refer to. A section counts whether or not it is shown: names in a loop are
+ * looked up in its items, names in a section that is not shown in what is around it. Throws RenderedTooLarge,
+ * as rendering does.
  */
 export function variablesOf(templates: string[], { context, tools }: View): TemplateVariables {
   const found: Found = { used: new Set(), bare: new Set(), valued: new Set() }

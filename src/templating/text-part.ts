@@ -4,7 +4,7 @@ import { withLineBreaks } from '../lib/text/html.ts'
 
 /** No reader of plain text misses what lies behind this many characters of markup. */
 const LONGEST_HTML = 128_000
-/** Rules and deep lists come to more than their markup. */
+/** The text may be longer than its markup, because of rules and deep lists. */
 const longestText = LONGEST_HTML
 /** Images inside the markup are left out of it up to here. */
 const LONGEST_WITH_DATA = 8_000_000
@@ -38,7 +38,10 @@ const DATA_URI = /data:[^"'()\s>]{256,}/g
 const ONE_LINE_EACH = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
 const HEADINGS = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6']
 
-/** Where the conversion leaves out what is nested too deep: a character that no text has (Unicode, 23.7). */
+/**
+ * Marks where the conversion leaves out markup that is nested too deep: a character that no text has
+ * (Unicode, 23.7).
+ */
 const CUT_OFF = '\ufdd0'
 
 const convert = compile({
@@ -73,17 +76,22 @@ export function textFromHtml(html: string): string {
   return cutText(text.includes(CUT_OFF) ? convert(withoutTags(withoutHidden(bounded))) : text, longestText)
 }
 
-/** The part of it that the text is made from. */
+/** The part of the markup that the text is created from. */
 export const boundedHtml = (html: string): string =>
   html.length <= LONGEST_HTML
     ? html
     : cutText(html.slice(0, LONGEST_WITH_DATA).replace(DATA_URI, ''), LONGEST_HTML)
 
-/** What stands in for a text that takes too long to make: the beginning of what `html` says, without its structure. */
+/**
+ * Stands for a text that takes too long to create: the beginning of what `html` says, without its structure.
+ */
 export const roughText = (html: string): string =>
   convert(withoutTags(withoutHidden(html).slice(0, 4 * SHORT_HTML)))
 
-/** Leaves out what is not shown of it. An element without an end goes on to the end of the text, as in browsers. */
+/**
+ * Removes elements that are not shown. An element without an end goes on to the end of the text, as in
+ * browsers.
+ */
 function withoutHidden(html: string): string {
   const start = /<(title|style|script)\b/gi
   let shown = ''
@@ -100,8 +108,8 @@ function withoutHidden(html: string): string {
 }
 
 /**
- * Counts much as the parser does, for which an end tag of an element that is not open ends nothing. Markup that is made
- * to be miscounted, with tags in comments and the like, comes to some thousand levels at most.
+ * Counts much as the parser does, for which an end tag of an element that is not open ends nothing. Markup
+ * that is built to be miscounted, with tags in comments and the like, reaches some thousand levels at most.
  */
 export function isTooDeep(html: string): boolean {
   const open: string[] = []
@@ -125,7 +133,7 @@ function endElement(open: string[], name: string): void {
   if (index !== -1) open.length = index
 }
 
-/** What is left of it can hold no tag any more, whatever was between quotation marks. */
+/** Removes tags, so that no tag can be left, whatever was between quotation marks. */
 function withoutTags(html: string): string {
   return html.replace(/<[^<>]*>/g, ' ').replaceAll('<', '&lt;')
 }

@@ -1,9 +1,12 @@
-/** A template whose loops come to more text, or to more work, than a request may. */
+/** Thrown for a template whose loops create more text, or more work, than a request may. */
 export class RenderedTooLarge extends Error {
   override name = 'RenderedTooLarge'
 }
 
-/** What rendering may cost: `work` in nanoseconds as they were measured on one slow core, and `characters` of text. */
+/**
+ * The cost that rendering may have: `work` in nanoseconds as measured on one slow core, and `characters` of
+ * text.
+ */
 export type Allowance = { work: number; characters: number }
 
 /** Counts what a piece of rendering costs, before it is done where that is known, and ends it when that is too much. */

@@ -138,7 +138,7 @@ function readEmailTest(node: Node, operator: Positive): Test | null {
     : { on: 'email', is: 'containing', text: text.toLowerCase() }
 }
 
-/** An empty part is in every text: that is a field that somebody forgot to fill. */
+/** Every text contains the empty text, so an empty value means that the user forgot to fill the field. */
 function readPart(node: Node): string | null {
   const text = readText(node, 'value')
   return text === '' ? refuse(node, 'value', 'too_small', 'must not be empty') : text

@@ -7,7 +7,7 @@ const MAX_FILTERS = 100
 /** Every filter may have a group of its own on every level. */
 const MAX_GROUPS = MAX_FILTERS * MAX_DEPTH
 
-/** What has been seen so far; no more is read than a tree may have, however large the input is. */
+/** Counts the nodes read so far; no more are read than a tree may have, however large the input is. */
 type Reader = {
   root: string
   problems: Problem[]

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject, typeName } from '../../lib/json.ts'
 import type { Problem } from '../tree.rules.ts'
 
-/** A node that is being read: what is wrong with it goes to `problems`, under its path. */
+/** A node that is being read: its problems are added to `problems`, under its path. */
 export type Node = { json: JsonObject; path: string; problems: Problem[] }
 
 const MAX_TEXT = 1_000
 
-/** Says what is wrong with a part of the node; returns null, for "cannot be read". */
+/** Reports a problem with a part of the node; returns null, for "cannot be read". */
 export function refuse(node: Node, part: string, code: string, message: string): null {
   const received = typeName(partOf(node, part))
   node.problems.push({ field: joined(node.path, part), message, code, received })
@@ -16,7 +16,7 @@ export function refuse(node: Node, part: string, code: string, message: string):
 export const joined = (path: string, part: string | number): string =>
   path === '' ? String(part) : `${path}.${part}`
 
-/** An own part; what every object inherits is none. */
+/** A part of the object itself; inherited properties do not count. */
 export const partOf = ({ json }: Node, part: string): unknown =>
   Object.hasOwn(json, part) ? json[part] : undefined
 

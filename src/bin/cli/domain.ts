@@ -84,8 +84,8 @@ async function refuseWithoutForce(): Promise<never> {
 }
 
 /**
- * What the API tells of a domain where mail leaves, whatever this process is told about mail: the service may be told
- * something else. Its private key stays here.
+ * A domain as the API shows it where mail leaves, whatever mail settings this process has: the service may
+ * have others. Its private key stays here.
  */
 function view(domain: Domain) {
   const { id, projectId, domain: name, status, records, ...times } = whereMailLeaves(domain)

@@ -84,9 +84,9 @@ type DeadLetter = {
   queue: string
   id: string
   projectId: string | null
-  /** Of mail. */
+  /** State of mail. */
   to?: string
-  /** Of a job. */
+  /** State of a job. */
   payload?: object
   error: string | null
   attempts: number
@@ -186,7 +186,7 @@ async function putBack(
 const scopeOf = (services: Services, projectId: string | undefined): Promise<Ctx> | Ctx =>
   projectId === undefined ? serviceCtx(services) : projectCtx(services, projectId)
 
-/** Loaded late: the handlers bring most of the product along. */
+/** Loaded late: the handlers import most of the product. */
 async function jobQueues(): Promise<string[]> {
   const { JOBS, WORK_KINDS } = await import('../../jobs.ts')
   return [...JOBS, ...WORK_KINDS].map(({ name }) => name).filter((name) => name !== MAIL_QUEUE)

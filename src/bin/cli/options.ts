@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { id } from '../../lib/fields.ts'
 import { issueText } from '../../lib/issue-text.ts'
 
-/** What every command accepts. */
+/** Options of every command. */
 export type Output = { json?: boolean }
 
 export const withJson = (command: Command): Command =>
@@ -22,7 +22,7 @@ export const checked =
 /** Ids are compared as text in places, and the database writes them in lower case. */
 export const checkedId = checked(id.toLowerCase())
 
-/** For an option that may be given several times. */
+/** An option that may be given several times. */
 export const checkedIds = (text: string, previous: string[] = []): string[] => [...previous, checkedId(text)]
 
 export function checkedLimit(maximum: number) {

@@ -1,4 +1,4 @@
-// What commands print for people.
+// Output of commands for people.
 
 /** Text from elsewhere on one line, without what could steer a terminal. */
 export const oneLine = (text: string): string =>

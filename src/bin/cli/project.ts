@@ -19,7 +19,7 @@ import { type Answer, answerWithServices, serviceCtx } from './run.ts'
 const MAX_LISTED = 10_000
 const MAX_REASON = 500
 
-const ONLY_NOW = 'The secret key is shown only now. Keep it where your server finds it and nobody else.'
+const ONLY_NOW = 'The secret key is shown only now. Keep it where only your server can read it.'
 
 export function addProjectCommands(program: Command): void {
   const project = program.command('project').description('Create projects, change their keys, disable them')

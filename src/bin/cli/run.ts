@@ -9,7 +9,7 @@ import { reasonOf } from '../reason.ts'
 import type { Output } from './options.ts'
 import { oneLine } from './output.ts'
 
-/** What a command has to say, to programs and to people; `failure` is what it could not do of it. */
+/** Output of a command, for programs and for people; `failure` explains the part that it could not do. */
 export type Answer = { json: unknown; text: string; failure?: string }
 
 /** Runs a command and prints its answer, or on standard error why there is none. */
@@ -42,8 +42,8 @@ export function answerWithServices(
 }
 
 /**
- * Works with what is started here and stops it in any case, also at Ctrl-C: an embedded server that was not
- * running before must not stay. A second signal ends the process at once.
+ * Runs the work with the services, and stops them in any case, also at Ctrl-C: an embedded server that was
+ * not running before must not stay. A second signal ends the process at once.
  */
 export async function whileRunning<Started extends { stop: () => Promise<void> }, Result>(
   start: () => Promise<Started>,

@@ -25,11 +25,11 @@ const LOG_SHOWN_LINES = 20
 
 export type Files = ReturnType<typeof prepareFolder>
 
-/** Makes the folder if it is missing and names what is in it. */
+/** Creates the folder if it is missing and returns the paths in it. */
 export function prepareFolder(dataDir: string) {
   mkdirSync(dataDir, { recursive: true })
-  // As root the folder stays root's, or the server's account could lay links for root's own writes. That account may
-  // pass through it, and sees only the cluster.
+  // As root the folder stays root's, or the server's account could place links that root's own writes would
+  // follow. That account may pass through it, and sees only the cluster.
   if (process.getuid?.() === 0) chmodSync(dataDir, 0o711)
   // One name for all processes, however they spell it.
   const folder = realpathSync(dataDir)
@@ -45,8 +45,9 @@ export function prepareFolder(dataDir: string) {
 }
 
 /**
- * Makes the cluster unless there is one. It gets its name when it is complete, so one whose making was cut off never
- * has it. Each attempt has a folder of its own: the initdb of a killed process may still be writing into the last.
+ * Creates the cluster unless it exists. It gets its name when it is complete, so a cluster whose creation was
+ * cut off never has it. Each attempt has a folder of its own: the initdb of a killed process may still be
+ * writing into the last.
  */
 export async function createCluster(files: Files, programs: Programs): Promise<void> {
   for (const name of readdirSync(files.folder).filter((name) => name.startsWith('new-'))) {
@@ -91,8 +92,9 @@ function readServerFile(files: Files): Server | undefined {
 const serverFile = (files: Files) => join(files.cluster, 'postmaster.pid')
 
 /**
- * Removes what a dead server has left when its pid is now another program's: PostgreSQL would take that program for
- * its server and refuse to start. If the pid is nobody's, PostgreSQL finds out by itself and checks more.
+ * Removes the pid file of a dead server when another program has its pid: PostgreSQL would take that program
+ * for its server and refuse to start. When no process has the pid, PostgreSQL finds that out itself and
+ * checks more.
  */
 export function forgetDeadServer(files: Files): void {
   const server = readServerFile(files)
@@ -127,7 +129,7 @@ export function trimLog(files: Files): void {
   writeFileSync(files.log, readFileSync(files.log).subarray(-LOG_KEPT_BYTES))
 }
 
-/** For error messages: the last lines of the log, without its first `from` bytes. */
+/** The last lines of the log, without its first `from` bytes, for error messages. */
 export function logEnd(files: Files, from = 0): string {
   const text = Buffer.from(readIfThere(files.log) ?? '')
     .subarray(from)

@@ -21,14 +21,14 @@ import { promisify } from 'node:util'
 import { z } from 'zod'
 import { hasCode } from './embedded-postgres-sharing.ts'
 
-// Where PostgreSQL's programs are, and as whom and in which surroundings they run.
+// The folder of PostgreSQL's programs, and the user and environment that they run with.
 
 const run = promisify(execFile)
 const SHORT_MS = 10_000
 const INITDB_MS = 120_000
 const COPIES = '/var/cache/mailwright'
 
-/** A user of the system, for when this process is root, as whom PostgreSQL refuses to run. */
+/** A user of the system for a process that is root, as which PostgreSQL refuses to run. */
 export type Account = { uid: number; gid: number }
 export type Programs = {
   /** The path of a program. */
@@ -60,7 +60,10 @@ function findNative(): string {
   }
 }
 
-/** npm packages cannot hold symbolic links; the package makes them in an install script, which may be forbidden. */
+/**
+ * npm packages cannot hold symbolic links; the package creates them in an install script, which may be
+ * forbidden.
+ */
 function addSymlinks(native: string): void {
   const list = join(native, 'pg-symlinks.json')
   if (!existsSync(list)) return
@@ -75,7 +78,10 @@ function addSymlinks(native: string): void {
   }
 }
 
-/** The owner of the cluster, so that it stays readable for whom it was made; else an account without rights. */
+/**
+ * The owner of the cluster, so that the cluster stays readable for that account; else an account without
+ * rights.
+ */
 async function accountFor(cluster: string): Promise<Account> {
   const owner = existsSync(cluster) ? statSync(cluster) : undefined
   if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
@@ -106,11 +112,11 @@ async function unprivilegedAccount(): Promise<Account> {
 }
 
 /**
- * The folder with bin/, lib/ and share/ that the account can use: the package's own, or a copy when a folder above it
- * is closed (a checkout below /root). PostgreSQL insists on the real path of its programs, so nothing but a path that
- * is open from the root down will do. Giving the server a capability to pass closed folders was the other way, but
- * then whoever takes over the database reads or writes every file of the machine, and containers lack it.
- * The copy holds nothing of the user's, and all checkouts share it.
+ * The folder with bin/, lib/ and share/ that the account can use: the package's own, or a copy when a folder
+ * above it is closed (a checkout below /root). PostgreSQL insists on the real path of its programs, so the
+ * whole path must be open. A capability of the server to pass closed folders would be another way, but then
+ * an attacker in the database could read or write every file of the machine, and containers lack it. The copy
+ * holds nothing of the user's, and all checkouts share it.
  */
 async function reachableHome(native: string, account: Account): Promise<string> {
   if ((await whyNotUsable(native, account)) === undefined) return native
@@ -143,7 +149,7 @@ function copyPrograms(native: string, copy: string): void {
   const draft = mkdtempSync(`${copy}-`)
   try {
     cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
-    // The checkout may have been made under a strict umask.
+    // The checkout may have been created under a strict umask.
     openForAll(draft)
     renameSync(draft, copy)
   } catch (error) {
@@ -200,6 +206,6 @@ export async function initdb(programs: Programs, cluster: string, passwordFile: 
     await run(programs.path('initdb'), args, { ...options, timeout: INITDB_MS, killSignal: 'SIGKILL' })
   } catch (error) {
     const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : ''
-    throw new Error(`A new PostgreSQL cluster could not be made: ${output || error}`, { cause: error })
+    throw new Error(`A new PostgreSQL cluster could not be created: ${output || error}`, { cause: error })
   }
 }

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type pg from 'pg'
 
-// The role as which the service works. It owns its database and nothing else: whoever gets hold of its connection can
+// The role of the service. It owns its database and nothing else: an attacker who gets its connection can
 // neither read files nor run programs of the machine, as a superuser can.
 
 export const SERVICE_ROLE = 'mailwright'
@@ -11,7 +11,7 @@ export function rolePassword(superuserPassword: string): string {
   return createHmac('sha256', superuserPassword).update(`role ${SERVICE_ROLE}`).digest('hex')
 }
 
-/** Makes the role and the database if they are missing. `client` is the superuser's. */
+/** Creates the role and the database if they are missing. `client` is connected as the superuser. */
 export async function ensureRoleAndDatabase(
   client: pg.Client,
   { password, database }: { password: string; database: string },
@@ -29,8 +29,8 @@ export async function ensureRoleAndDatabase(
 }
 
 /**
- * What the superuser owns in a database, with the word that ALTER has for it. Sequences of columns and what belongs to
- * extensions follow their own.
+ * The superuser's objects in a database, with the word that ALTER has for each. Sequences of columns and
+ * objects of extensions follow their owners.
  */
 const OWNED = `
   select kind, name from (

@@ -4,7 +4,7 @@ import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
-// What the processes of one machine need to share a server: who is alive, who uses it, and a lock.
+// The files that processes of one machine share a server with: who is alive, who uses it, and a lock.
 
 const LOCK_WAIT_MS = 180_000
 
@@ -113,7 +113,7 @@ function tryLock(folder: string, draft: string): string | undefined {
   if (holder === undefined || isAlive(holder)) return undefined
   const lock = join(folder, String(last + 1))
   try {
-    // A link brings name and content into being at once, and fails when the name is taken.
+    // A link creates name and content at once, and fails when the name is taken.
     linkSync(draft, lock)
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return undefined
@@ -121,7 +121,7 @@ function tryLock(folder: string, draft: string): string | undefined {
   }
   const numbers = lockNumbers(folder)
   const older = numbers.filter((number) => number <= last)
-  // Others may have locked, freed and cleaned past this number since the list was made.
+  // Other processes may have locked, freed and cleaned past this number since the list was read.
   const late = numbers.some((number) => number > last + 1)
   for (const number of late ? [last + 1] : older) rmSync(join(folder, String(number)), { force: true })
   if (late) return undefined
@@ -148,7 +148,7 @@ export function addUser(folder: string): string {
   return note
 }
 
-/** How many notes of living processes there are; those of dead ones are removed. */
+/** Counts the notes of living processes; removes those of dead ones. */
 export function countUsers(folder: string): number {
   const notes = readdirSync(folder).map((name) => join(folder, name))
   const dead = notes.filter((note) => !isAlive(readIfThere(note) ?? ''))

@@ -40,11 +40,14 @@ export type EmbeddedPostgres = {
 }
 
 export type EmbeddedPostgresOptions = {
-  /** Folder of the server: its cluster, password, port and log. Made if missing; deleting it leaves nothing. */
+  /**
+   * Folder of the server: its cluster, password, port and log. Created if missing; deleting it removes
+   * everything.
+   */
   dataDir: string
-  /** Made if missing. Default: `mailwright`. */
+  /** Created if missing. Default: `mailwright`. */
   database?: string
-  /** Server settings, by their names in postgresql.conf. A server that runs already keeps those it has. */
+  /** Server settings, by their names in postgresql.conf. A running server keeps its own. */
   settings?: Record<string, string>
   /** How long `stop` waits for a clean shutdown before it cuts the server off. Default: 30 seconds. */
   stopWithinMs?: number
@@ -57,7 +60,9 @@ export type EmbeddedPostgresOptions = {
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   if (process.platform === 'win32') {
-    throw new OperatorError('The PostgreSQL that comes along runs on Linux and macOS only. Set DATABASE_URL.')
+    throw new OperatorError(
+      'The embedded PostgreSQL runs on Linux and macOS only. Set DATABASE_URL to use another server.',
+    )
   }
   const { dataDir, database = 'mailwright', settings = {}, stopWithinMs = STOP_MS } = options
   const files = prepareFolder(dataDir)
@@ -69,7 +74,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       await ensureDatabase(files, port, database)
       return { user, urls }
     } catch (error) {
-      // What went wrong first is what the caller needs to know.
+      // The first failure is the one that the caller needs to know.
       await leave(files, user, stopWithinMs).catch(() => undefined)
       throw error
     }
@@ -86,7 +91,7 @@ function keepLogSmall(files: Files): void {
   try {
     trimLog(files)
   } catch {
-    // A disk that is full or gone shows in the queries; this must not end the service.
+    // A disk that is full or gone shows in the queries; this error must not end the service.
   }
 }
 
@@ -174,7 +179,10 @@ async function whyNoAnswer(url: string): Promise<unknown> {
   }
 }
 
-/** Makes role and database, and gives the role what the superuser has made there; mostly that is done already. */
+/**
+ * Creates role and database, and gives the role what the superuser has created there; mostly that is done
+ * already.
+ */
 async function ensureDatabase(files: Files, port: number, database: string): Promise<void> {
   if (await isReady(roleUrl(files, port, database))) return
   const password = rolePassword(superuserPassword(files))
@@ -210,7 +218,7 @@ async function withClient<T>(url: string, action: (client: pg.Client) => Promise
   }
 }
 
-/** Only under the lock: nobody can join between the count and the end of the server. */
+/** Runs only under the lock: no process can join between the count and the end of the server. */
 async function leave(files: Files, user: string, stopWithinMs: number): Promise<void> {
   rmSync(user, { force: true })
   const server = findServer(files)

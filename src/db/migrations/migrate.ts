@@ -33,8 +33,8 @@ const LOCK_POLL_MS = 100
 const CONNECT_TIMEOUT_MS = 10_000
 
 /**
- * Brings the database up to the migrations of this version; several processes may do so at once. Needs a
- * connection of its own to Postgres (no pooler that shares sessions). Throws `MigrationError`.
+ * Migrates the database to this version; several processes may do so at once. Needs a connection of its own
+ * to Postgres (no pooler that shares sessions). Throws `MigrationError`.
  */
 export async function migrate(
   databaseUrl: string,
@@ -112,7 +112,9 @@ async function waitForLock(client: pg.Client, waitMs: number): Promise<void> {
   }
 }
 
-/** What migrations create would go with this schema if it were deleted, so what others use as well goes to the default one. */
+/**
+ * Objects that migrations create would be deleted with this schema, so shared ones go to the default schema.
+ */
 async function prepareSchema(client: pg.Client, schema: string): Promise<void> {
   if (schema === DEFAULT_SCHEMA) return
   await client.query(`create schema if not exists ${client.escapeIdentifier(schema)}`)
@@ -121,7 +123,7 @@ async function prepareSchema(client: pg.Client, schema: string): Promise<void> {
   }
 }
 
-/** Those that migrations use. */
+/** Extensions that migrations use. */
 const EXTENSIONS = ['btree_gin', 'pg_trgm']
 
 /** Migrations name operator classes of extensions, wherever those are. */
@@ -130,7 +132,7 @@ const FIND_EXTENSIONS = `
     concat_ws(', ', current_setting('search_path'), string_agg(distinct quote_ident(nspname), ', ')), false)
   from pg_extension join pg_namespace n on n.oid = extnamespace where nspname <> 'pg_catalog'`
 
-/** One transaction with its row of the history, but for what runs CONCURRENTLY, which refuses to be in one. */
+/** Runs in one transaction with its row of the history, except statements with CONCURRENTLY, which cannot. */
 async function apply(client: pg.Client, { name, sql, checksum, expands }: Migration): Promise<void> {
   const isTransaction = !/^[^-\n]*\bconcurrently\b/im.test(sql)
   try {

@@ -69,7 +69,7 @@ export async function assertNobodyElses(database: pg.Client): Promise<void> {
   )
 }
 
-/** The table as Prisma makes and reads it, so that its tools can be used, and a column of ours. */
+/** The table as Prisma creates and reads it, so that its tools can be used, and a column of ours. */
 export const HISTORY_TABLE = `
   create table if not exists _prisma_migrations (
     id varchar(36) primary key,
@@ -85,7 +85,7 @@ export const HISTORY_TABLE = `
 
 const UNDEFINED_TABLE = '42P01'
 
-/** The migrations that were applied. Rows of those that failed are left out: nothing of them is there. */
+/** The applied migrations. Rows of failed ones are left out: nothing of them exists in the database. */
 export async function readHistory(database: pg.Pool | pg.Client): Promise<RecordedMigration[]> {
   try {
     const { rows } = await database.query<RecordedMigration>(

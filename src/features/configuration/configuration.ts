@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 
-/** What a dashboard must know of a service before anyone has signed in. Nothing in it is secret. */
+/** The facts that a dashboard needs before anyone has signed in. None of them is secret. */
 export type PublicConfiguration = {
   environment: Config['environment']
   urls: { api: string; dashboard: string | null }

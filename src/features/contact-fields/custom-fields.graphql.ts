@@ -92,7 +92,7 @@ const FIELD_ARGUMENT = {
 builder.queryField('contactFieldValues', (t) =>
   t.field({
     description:
-      'Distinct values of a custom field; of more than 5,000 contacts those that a random sample of them has.',
+      'Distinct values of a custom field; with more than 5,000 contacts the values in a random sample of them.',
     type: ContactFieldValuesRef,
     access: 'secretKey',
     rest: get('/contacts/fields/:field/values', 'Contacts'),
@@ -137,7 +137,7 @@ const DeletedContactFieldRef = builder.objectRef<DeletedField>('DeletedContactFi
   fields: (t) => ({
     deletedFrom: t.exposeInt('deletedFrom', {
       nullable: true,
-      description: 'Number of contacts that had the field; null while it is being removed from them.',
+      description: 'Number of contacts that the field was deleted from; null while it is being deleted.',
     }),
     status: t.exposeString('status', {
       nullable: true,
@@ -152,7 +152,7 @@ const isRunning = (data: unknown): boolean => isJsonObject(data) && data.status 
 builder.mutationField('deleteContactField', (t) =>
   t.field({
     description:
-      'Removes a custom field from all existing contacts, when nothing refers to it. Contacts created later keep it; what is written to the others meanwhile may be removed, too.',
+      'Deletes a custom field from all existing contacts, when nothing refers to it. Contacts created later keep it; values written to the others meanwhile may be deleted, too.',
     type: DeletedContactFieldRef,
     access: 'secretKey',
     rest: remove('/contacts/fields/:field', 'Contacts', {

@@ -3,7 +3,7 @@ import type { FieldType } from '../contacts/contact-data.rules.ts'
 /** How many values of a field have which type. */
 export type TypeCounts = {
   strings: number
-  /** Of the strings. */
+  /** Dates among the strings. */
   dates: number
   numbers: number
   booleans: number
@@ -24,7 +24,7 @@ export function typeFrom(counts: TypeCounts): FieldType {
   return ranked.reduce((most, one) => (one[1] > most[1] ? one : most))[0]
 }
 
-/** Percent with one decimal; what is there at all is never shown as nothing. */
+/** Percent with one decimal; a field that a contact has is never shown as 0. */
 export const coverageOf = (contacts: number, looked: number): number =>
   contacts === 0 ? 0 : Math.max(0.1, Math.round((contacts / looked) * 1000) / 10)
 

@@ -17,7 +17,7 @@ const ALL = 'select data from contacts where project_id = :projectId::uuid limit
 
 export type FieldStatistics = {
   name: string
-  /** Contacts that have the field, of those looked at. */
+  /** Number of contacts that have the field, among those looked at. */
   contacts: number
   strings: number
   dates: number
@@ -34,7 +34,7 @@ type StatisticsParams = {
   /** Contacts to look at. */
   sample: number
   dateGrammar: string
-  /** Of fields: the most frequent ones; null for all. */
+  /** Most fields to return, the most frequent ones; null for all. */
   limit: number | null
 }
 
@@ -65,7 +65,7 @@ type ValuesParams = {
   /** Contacts to look at. */
   sample: number
   field: string
-  /** For LIKE. */
+  /** A pattern for LIKE. */
   pattern: string | null
   limit: number
 }
@@ -82,7 +82,7 @@ export const valuesOfSample = analyticStatement<ValuesParams, FieldValue>(values
 
 type Carriers = { contacts: number; looked: number }
 
-/** Contacts with a field, of those looked at. */
+/** Number of contacts with a field, among those looked at. */
 export const carriersOfSample = analyticStatement<
   { projectId: string; sample: number; field: string },
   Carriers

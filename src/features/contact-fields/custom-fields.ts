@@ -83,7 +83,7 @@ export async function listFieldValues(
 
 export type FieldUsage = Usage & { contactCount: number; canDelete: boolean }
 
-/** What names the field, and how many contacts have it: of more than 10,000 an estimate. */
+/** Everything that names the field, and how many contacts have it: above 10,000 an estimate. */
 export async function fieldUsage(ctx: Ctx, field: string): Promise<FieldUsage> {
   if (isStandard(field)) {
     const usage = await usageOf(ctx, 'FIELD', field)

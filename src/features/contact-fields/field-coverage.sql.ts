@@ -1,6 +1,6 @@
 import { statement } from '../../db/sql.ts'
 
-/** Names on record for the project, those that most contacts have first. */
+/** Recorded names of the project, those that most contacts have first. */
 export const fieldsOnRecord = statement<
   { projectId: string; limit: number },
   { name: string; type: string; coverage: number | null }
@@ -11,8 +11,9 @@ export const fieldsOnRecord = statement<
 )
 
 /**
- * Notes what was found, a JSON list of { name, type, coverage }, of the names on record; the others have the coverage 0.
- * Without a time nothing is known of any. Rows that somebody else writes are left to them.
+ * Stores the coverage of recorded names, a JSON list of { name, type, coverage }; the others have the
+ * coverage 0. Without a time the coverage of all becomes unknown. Rows that another transaction writes are
+ * left to it.
  */
 export const recordCoverage = statement<{ projectId: string; fields: string; now: Date | null }>(
   'record-field-coverage',

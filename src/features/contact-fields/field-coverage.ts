@@ -14,8 +14,8 @@ const HOUR_MS = 3_600_000
 const PROJECTS = 1_000
 
 /**
- * At most `limit` custom fields, those that most contacts have first. Up to 5,000 contacts are counted at once. Of more
- * the record is answered, which is counted before when there is a field that it has no coverage of.
+ * At most `limit` custom fields, those that most contacts have first. Up to 5,000 contacts are counted at
+ * once. Above, the stored coverage is returned; it is counted first when a field has none.
  */
 export async function readCoverage(ctx: Ctx, limit: number): Promise<CountedField[]> {
   const projectId = projectIdOf(ctx)

@@ -29,7 +29,10 @@ export const holdDeletion = statement<
      for update skip locked`,
 )
 
-/** The deletion of a field, which is held, has come to the contact `reached`, and has changed so many more. */
+/**
+ * Notes that the deletion of a field, which is held, has reached the contact `reached`, and has changed this
+ * many more.
+ */
 export const advanceDeletion = statement<{
   projectId: string
   name: string

@@ -23,8 +23,9 @@ export const fieldDeletionWork = workKind('contacts.delete-fields')
 export type DeletedField = { deletedFrom: number | null; status: 'running' | null }
 
 /**
- * Takes the field from all contacts that there are, in the background; waits for it, but not for long: the same
- * request again waits for the rest. Throws CONFLICT while something refers to the field, and for a standard one.
+ * Deletes the field from all existing contacts, in the background; waits for it, but not for long: the same
+ * request again waits for the rest. Throws CONFLICT while something refers to the field, and for a standard
+ * one.
  */
 export async function deleteField(ctx: Ctx, field: string): Promise<DeletedField> {
   if (isStandard(field)) throw conflict('A standard field of contacts cannot be deleted.')
@@ -44,7 +45,7 @@ export async function deleteField(ctx: Ctx, field: string): Promise<DeletedField
   return { deletedFrom, status: deletedFrom === null ? 'running' : null }
 }
 
-/** Contacts looked at per statement: short enough that nobody waits for the locks. */
+/** Contacts looked at per statement: few enough that other statements hardly wait for the locks. */
 const BATCH = 2_000
 const STEP_TIMEOUT_MS = 5_000
 

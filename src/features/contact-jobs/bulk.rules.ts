@@ -1,35 +1,23 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
+import { z } from 'zod'
 
-export type FailedContact = { contactId: string; error: string }
-
-/** Every contact is counted once: totalRequested = success + unchanged + failure, when the job is done. */
-export type BulkResult = {
-  totalRequested: number
-  successCount: number
-  unchangedCount: number
-  failureCount: number
-  /** The first 100. */
-  errors: FailedContact[]
-}
+const failedContact = z.object({ contactId: z.string(), error: z.string() })
+export type FailedContact = z.output<typeof failedContact>
 
 const MAX_ERRORS = 100
+const count = z.int().default(0)
 
-const count = (value: JsonValue | undefined): number => (typeof value === 'number' ? value : 0)
+/** Every contact is counted once: totalRequested = success + unchanged + failure, when the job is done. */
+const bulkResult = z.object({
+  ...{ totalRequested: count, successCount: count, unchangedCount: count, failureCount: count },
+  /** The first MAX_ERRORS. */
+  errors: z.array(failedContact).default([]),
+})
+export type BulkResult = z.output<typeof bulkResult>
 
-/** The result so far, from the row of the job; nothing yet when it is empty. */
-export function readBulkResult(stored: unknown): BulkResult {
-  const result: JsonObject = isJsonObject(stored) ? stored : {}
-  const errors = Array.isArray(result.errors) ? result.errors.filter(isJsonObject) : []
-  return {
-    totalRequested: count(result.totalRequested),
-    successCount: count(result.successCount),
-    unchangedCount: count(result.unchangedCount),
-    failureCount: count(result.failureCount),
-    errors: errors.map(({ contactId, error }) => ({ contactId: String(contactId), error: String(error) })),
-  }
-}
+/** The result so far, from the row of the job; zeros when nothing is stored. */
+export const readBulkResult = (stored: unknown): BulkResult => bulkResult.parse(stored ?? {})
 
-/** Which of some contacts there are, and how many of them were changed. */
+/** The existing ones of some contacts, and how many of them were changed. */
 export type Outcome = { known: ReadonlySet<string>; changed: number }
 
 export function withOutcome(result: BulkResult, ids: string[], { known, changed }: Outcome): BulkResult {

@@ -4,8 +4,8 @@ import { statement, unpreparedStatement } from '../../db/sql.ts'
 import type { ContactCondition } from '../contacts/contact-filter.ts'
 
 /**
- * Sets `subscribed` for contacts and records the changes as events with the ids `eventIds`. There is a row for each
- * contact that there is, and says whether it was changed.
+ * Sets `subscribed` for contacts and records the changes as events with the ids `eventIds`. Returns a row for
+ * each existing contact, which says whether it was changed.
  */
 export const subscribeMany = statement<
   { projectId: string; ids: string[]; eventIds: string[]; subscribed: boolean; now: Date },

@@ -27,7 +27,7 @@ export async function startBulk(
   }
   // A bad filter is told now, not by the job.
   await filterCondition(ctx, filter, 'filter')
-  // Whom the filter means the job finds out; what it does is to look at all contacts.
+  // The job finds the contacts that match the filter, by looking at all contacts.
   const total = await countContacts(ctx)
   return createJob(ctx, {
     type,
@@ -46,7 +46,7 @@ const chunkOf = ({ type, stepSize }: ContactJob): number =>
 /** How far the job is, in memory; its row has the same after every commit. */
 type Run = { job: ContactJob; position: number; lastContact: string | null; hasTime: () => boolean }
 
-/** Changes what is left of the contacts, a commit per chunk, as long as there is time. */
+/** Changes the rest of the contacts, a commit per chunk, as long as there is time. */
 export const runBulk: JobRunner = async (ctx, job, hasTime) => {
   const run: Run = { job, position: job.position, lastContact: job.lastContact, hasTime }
   const { contactIds, filter } = readRequest(job.request)
@@ -62,13 +62,14 @@ async function runIds(ctx: Ctx, run: Run, ids: string[]): Promise<'done' | 'more
   return 'done'
 }
 
-/** Contacts that the filter looks at in one statement are so many times those that are changed in one commit. */
+/** A statement of the filter looks at this many times the contacts that one commit changes. */
 const LOOKED_AT = 10
 const SCAN_TIMEOUT_MS = 2_000
 
 /**
- * Goes on by id, so that no contact is met twice although the change may decide whether the filter matches. A
- * statement looks at a range of ids only: a filter that lets hardly anybody through takes no longer than others.
+ * Goes on by id, so that no contact is changed twice although the change may decide whether the filter
+ * matches. A statement looks at a range of ids only: a filter that hardly any contact matches takes no longer
+ * than others.
  */
 async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Promise<'done' | 'more'> {
   const projectId = projectIdOf(ctx)
@@ -76,13 +77,13 @@ async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Pr
   for (;;) {
     const size = run.job.stepSize * LOOKED_AT
     const { lastContact: after, job } = run
-    const page = await within(ctx, (tx) =>
+    const page = await idsInTime(ctx, (tx) =>
       tx.sql(pageOfIds, { projectId, after, upTo: job.upTo, limit: size }),
     )
     const [first, last] = [page[0], page.at(-1)]
     if (first === undefined || last === undefined) return 'done'
     const limit = chunkOf(run.job)
-    const found = await within(ctx, (tx) =>
+    const found = await idsInTime(ctx, (tx) =>
       tx.sql(matchingIds(condition), { projectId, first, last, limit, ...condition.params }),
     )
     const reached = found.length === limit ? (found.at(-1) ?? last) : last
@@ -94,7 +95,7 @@ async function runFilter(ctx: Ctx, run: Run, { tree, excluded }: BulkFilter): Pr
 }
 
 /** The ids that a statement finds within the time of a scan. */
-const within = (ctx: Ctx, find: (tx: Ctx) => Promise<{ id: string }[]>): Promise<string[]> =>
+const idsInTime = (ctx: Ctx, find: (tx: Ctx) => Promise<{ id: string }[]>): Promise<string[]> =>
   ctx.atomically(async (tx) => {
     await tx.sql(limitTime, { milliseconds: String(SCAN_TIMEOUT_MS) })
     return (await find(tx)).map(({ id }) => id)
@@ -114,7 +115,10 @@ function readRequest(request: ContactJobRow['request']): { contactIds: string[];
   return { contactIds, filter: isJsonObject(filter) ? { tree: filter, excluded } : null }
 }
 
-/** So many contacts are `looked` at then, the last of them `last`; `requested` is what the job was asked for so far. */
+/**
+ * Commits the change of `ids`, the matches of `looked` contacts, the last of them `last`; `requested` returns
+ * the number of requested contacts so far.
+ */
 async function commitChunk(
   ctx: Ctx,
   run: Run,

@@ -7,7 +7,7 @@ import { workOnJobs } from './work-on-jobs.ts'
 
 export const changeContactsJob = defineProjectWork({
   kind: contactJobWork,
-  // A chunk that takes seconds must not keep all others.
+  // A chunk that takes seconds must not delay all others.
   concurrency: 3,
   pending: async (ctx) => (await ctx.sql(projectsWithJobs, {})).map(({ projectId }) => projectId),
   slice: (ctx, turn) =>

@@ -29,7 +29,7 @@ const JobStateRef = builder.enumType('JobState', {
     completed: { description: 'A job that is done; single rows or contacts may have failed.' },
     failed: {
       description:
-        'A job that was given up, or cancelled with the reason "Cancelled."; what it had done stays done.',
+        'A job that was given up, or cancelled with the reason "Cancelled."; its changes so far stay.',
     },
   } satisfies Record<JobState, object>,
 })
@@ -46,7 +46,7 @@ const QueuedJobRef = builder.objectRef<{ jobId: string; message: string }>('Queu
   }),
 })
 
-/** What an import and a bulk job have in common. */
+/** Fields that an import and a bulk job share. */
 const JobRef = builder.interfaceRef<ContactJob>('Job').implement({
   description: 'Work on contacts that is done in the background: an import or a bulk change.',
   resolveType: ({ type }) => (type === 'IMPORT' ? 'ImportJob' : 'BulkJob'),
@@ -76,7 +76,7 @@ const ImportErrorRef = builder.objectRef<FailedRow>('ImportError').implement({
       nullable: true,
       description: 'Address in the row, trimmed and in lower case; null when it has none.',
     }),
-    error: t.exposeString('error', { description: 'Sentence that says what is wrong with the row.' }),
+    error: t.exposeString('error', { description: 'Sentence that explains the error of the row.' }),
   }),
 })
 
@@ -255,7 +255,7 @@ builder.subscriptionField('bulkProgress', (t) =>
 
 builder.mutationField('cancelContactJob', (t) =>
   t.field({
-    description: 'Stops an import or a bulk change. What it has done stays done.',
+    description: 'Stops an import or a bulk change. Its changes so far stay.',
     type: JobRef,
     access: 'secretKey',
     args: { jobId: t.arg.id(JOB_ID) },

@@ -10,7 +10,7 @@ export const importContactsInput = z
   .meta({ description: 'The CSV file of contacts to import.' })
 
 const MAX_IDS = 1_000
-/** Of a filter's exclusions. */
+/** Most ids that a filter may exclude. */
 const MAX_EXCLUDED = 10_000
 const MAX_ID_LENGTH = 64
 const contactId = z.string().max(MAX_ID_LENGTH)

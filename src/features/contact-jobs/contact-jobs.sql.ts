@@ -3,8 +3,8 @@ import type { JobState } from '../../generated/prisma/enums.ts'
 import type { JsonValue } from '../../lib/json.ts'
 
 /**
- * Locks a job and says what its result is, as long as it is at that position. No row when it was
- * cancelled or somebody else works on it.
+ * Locks a job and returns its result, as long as it is at that position. Returns no row when it was cancelled
+ * or another worker has it.
  */
 export const holdJob = statement<{ projectId: string; id: string; position: number }, { result: JsonValue }>(
   'hold-contact-job',
@@ -14,8 +14,8 @@ export const holdJob = statement<{ projectId: string; id: string; position: numb
 )
 
 /**
- * Notes how far a job is, which is held: what comes next is at the byte `fileOffset` of its file, after `fileRow`
- * rows, and is of so many contacts as `stepSize` says.
+ * Notes how far a job is, which is held: it goes on at the byte `fileOffset` of its file, after `fileRow`
+ * rows, with `stepSize` contacts.
  */
 export const advanceJob = statement<{
   projectId: string
@@ -36,8 +36,8 @@ export const advanceJob = statement<{
 )
 
 /**
- * The job of the project that has waited longest for its turn, but none that somebody is working on this moment.
- * Index: contact_jobs_unfinished.
+ * The job of the project that has waited longest for its turn, except those that a worker has locked. Index:
+ * contact_jobs_unfinished.
  */
 export const takeJob = statement<{ projectId: string }, { id: string }>(
   'take-contact-job',

@@ -7,7 +7,7 @@ import { isId, newId } from '../../lib/ids.ts'
 import { workKind } from '../../queue/define-work.ts'
 import { endJob } from './contact-jobs.sql.ts'
 
-/** Without its file and what is known of it, which have megabytes. */
+/** A job without its file and the survey of it, which have megabytes. */
 export type ContactJob = Omit<ContactJobRow, 'file' | 'survey'>
 
 /** The project has imports or bulk changes to do. */
@@ -75,7 +75,7 @@ export async function getJob(
   return job
 }
 
-/** Stops a job; what it has done stays done. Throws CONFLICT when it has ended. */
+/** Stops a job; the work that it has done stays done. Throws CONFLICT when it has ended. */
 export async function cancelJob(ctx: Ctx, id: string): Promise<ContactJob> {
   const job = await getJob(ctx, id)
   const [ended] = await ctx.sql(endJob, {

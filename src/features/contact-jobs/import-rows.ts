@@ -6,7 +6,7 @@ import { CsvBroken, type CsvRecord, csvRecords, type Place } from './csv/csv.ts'
 /** The columns of a file, and the place below its header. */
 export type Header = { columns: Columns; below: Place }
 
-/** A text says what is wrong with the file as a whole. */
+/** A text explains the error of the file as a whole. */
 export async function headerOf(csv: string): Promise<Header | string> {
   try {
     for await (const [header] of csvRecords(csv)) {
@@ -36,8 +36,8 @@ export async function* rowsFrom(csv: string, place: Place): AsyncGenerator<CsvRe
 }
 
 /**
- * What has to be known of a file before its first row is imported, and is kept with the job: the types of the
- * columns, and for each address that is there more than once the last cells that its rows have.
+ * Facts about a file that are needed before its first row is imported, and are kept with the job: the types
+ * of the columns, and the last cells of each address that occurs more than once.
  */
 export const surveyShape = z.object({
   types: z.array(z.enum(['text', 'number', 'boolean'])),
@@ -73,7 +73,7 @@ export async function surveyRows(
   return { survey: { ...survey, lastCells: await lastCellsOf(csv, columns, below, repeated) }, total, place }
 }
 
-/** Only cells that the import reads: others may have characters that cannot be stored. */
+/** Keeps only cells that the import reads: others may have characters that cannot be stored. */
 async function lastCellsOf(
   csv: string,
   columns: Columns,

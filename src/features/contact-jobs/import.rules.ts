@@ -1,48 +1,31 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
+import { z } from 'zod'
+import type { JsonValue } from '../../lib/json.ts'
 import type { ImportRow } from './csv/csv.rules.ts'
 
-export type FailedRow = {
-  /** As a spreadsheet numbers it; the header is row 1. */
-  row: number
+const failedRow = z.object({
+  /** Number of the row in a spreadsheet; the header is row 1. */
+  row: z.int(),
   /** Trimmed and in lower case, as a contact would have it. */
-  email: string | null
-  error: string
-}
+  email: z.string().nullable(),
+  error: z.string(),
+})
+export type FailedRow = z.output<typeof failedRow>
 
 export type ValidRow = ImportRow & { row: number }
 
-/** Every row is counted once: totalRows = created + updated + unchanged + failed, when the import is done. */
-export type ImportResult = {
-  totalRows: number
-  created: number
-  updated: number
-  unchanged: number
-  failed: number
-  /** The first 100. */
-  errors: FailedRow[]
-}
-
 const MAX_ERRORS = 100
+const count = z.int().default(0)
 
-const count = (value: JsonValue | undefined): number => (typeof value === 'number' ? value : 0)
+/** Every row is counted once: totalRows = created + updated + unchanged + failed, when the import is done. */
+const importResult = z.object({
+  ...{ totalRows: count, created: count, updated: count, unchanged: count, failed: count },
+  /** The first MAX_ERRORS. */
+  errors: z.array(failedRow).default([]),
+})
+export type ImportResult = z.output<typeof importResult>
 
-/** The result so far, from the row of the job; nothing yet when it is empty. */
-export function readResult(stored: unknown): ImportResult {
-  const result: JsonObject = isJsonObject(stored) ? stored : {}
-  const errors = Array.isArray(result.errors) ? result.errors.filter(isJsonObject) : []
-  return {
-    totalRows: count(result.totalRows),
-    created: count(result.created),
-    updated: count(result.updated),
-    unchanged: count(result.unchanged),
-    failed: count(result.failed),
-    errors: errors.map(({ row, email, error }) => ({
-      row: count(row),
-      email: typeof email === 'string' ? email : null,
-      error: String(error),
-    })),
-  }
-}
+/** The result so far, from the row of the job; zeros when nothing is stored. */
+export const readResult = (stored: unknown): ImportResult => importResult.parse(stored ?? {})
 
 export const withFailures = (result: ImportResult, failed: FailedRow[]): ImportResult => ({
   ...result,
@@ -52,7 +35,7 @@ export const withFailures = (result: ImportResult, failed: FailedRow[]): ImportR
 
 /** All rows of one address as one change, in the order of the addresses so that locks are taken in one order. */
 export type Person = ImportRow & {
-  /** Rows after the first one that change what the ones before set, and those that do not. */
+  /** Rows after the first one that change the values of the rows before, and those that do not. */
   changes: number
   repeats: number
 }
@@ -76,7 +59,7 @@ export function byAddress(rows: ValidRow[]): Person[] {
   return [...people.values()].sort((a, b) => (a.email < b.email ? -1 : 1))
 }
 
-/** What all rows of an address come to, for the addresses that a file has more than once. */
+/** The result of all rows of an address, for the addresses that a file has more than once. */
 export type LastWords = Map<string, Pick<ImportRow, 'subscribed' | 'set'>>
 
 /**
@@ -91,7 +74,9 @@ export function withLastWord(person: Person, lastWords: LastWords): Person {
   return { ...person, subscribed, set: Object.fromEntries(set) }
 }
 
-/** Counts what became of each address; one that a concurrent request made at the same moment is unchanged. */
+/**
+ * Counts the outcome of each address; one that a concurrent request created at the same moment is unchanged.
+ */
 export function addOutcomes(
   result: ImportResult,
   people: Person[],

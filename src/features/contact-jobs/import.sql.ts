@@ -3,7 +3,7 @@ import { statement } from '../../db/sql.ts'
 import type { JsonValue } from '../../lib/json.ts'
 import { type UpsertOutcome, upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
-/** Of the file of an import the bytes `from` one on (the first is 1). */
+/** The bytes of an import's file from `from` on (the first byte is 1). */
 export const pieceOfFile = statement<
   { projectId: string; id: string; from: number; length: number },
   { piece: Uint8Array | null }
@@ -15,7 +15,7 @@ export const pieceOfFile = statement<
 
 export type StoredSurvey = { survey: JsonValue; total: number; position: number; offset: number; row: number }
 
-/** What is known of the file of an import, once it has been looked through, and how far the import is. */
+/** The survey of an import's file, once it has been looked through, and how far the import is. */
 export const surveyOfJob = statement<{ projectId: string; id: string }, StoredSurvey>(
   'survey-of-contact-job',
   `select survey, total, position, file_offset as offset, file_row as row from contact_jobs
@@ -41,8 +41,8 @@ export const noteSurvey = statement<{
 )
 
 /**
- * Makes or merges contacts: `rows` is a JSON list of { id, email, set } with an id for each contact that may be new.
- * An address may be there once.
+ * Creates or merges contacts: `rows` is a JSON list of { id, email, set } with an id for each contact that
+ * may be new. An address may occur once.
  */
 export const importContacts = statement<
   { projectId: string; rows: string; subscribed: boolean | null; now: Date },

@@ -25,8 +25,8 @@ import { type Header, headerOf, rowsFrom, type Survey, surveyRows, surveyShape }
 import { advance, JobRefused, type JobRunner } from './work-on-jobs.ts'
 
 /**
- * Takes a CSV file for import in the background. What is wrong with the file as a whole is told at once, what
- * is wrong with rows in the job's result.
+ * Accepts a CSV file for import in the background. Errors of the file as a whole are returned at once, errors
+ * of rows are in the job's result.
  */
 export async function startImport(ctx: Ctx, input: { file: Uint8Array }): Promise<string> {
   if (input.file.byteLength > MAX_IMPORT_BYTES) throw fileTooLarge(MAX_IMPORT_BYTES)
@@ -35,7 +35,7 @@ export async function startImport(ctx: Ctx, input: { file: Uint8Array }): Promis
   return createJob(ctx, { type: 'IMPORT', file: new Uint8Array(input.file) })
 }
 
-/** Imports what is left of the file, a commit per chunk, as long as there is time. */
+/** Imports the rest of the file, a commit per chunk, as long as there is time. */
 export const runImport: JobRunner = async (ctx, job, hasTime) => {
   const csv = await textOf(ctx, job)
   const header = await headerOf(csv)
@@ -62,8 +62,8 @@ export const runImport: JobRunner = async (ctx, job, hasTime) => {
 type Surveyed = { survey: Survey; total: number; position: number; place: Place }
 
 /**
- * What is known of the file, with how far the import is: looked up together, since another worker may have gone on
- * meanwhile; or found out and kept in the first turn.
+ * The survey of the file and how far the import is. Both are read together, since another worker may have
+ * gone on meanwhile; the first turn creates the survey.
  */
 async function surveyOf(
   ctx: Ctx,
@@ -139,7 +139,7 @@ async function importChunk(ctx: Ctx, run: Run, records: CsvRecord[]): Promise<vo
     if (!violates(error, 'contacts_data_size')) throw error
     const [only] = taken
     if (records.length === 1 && only) {
-      // What a later row says may be what is too large.
+      // The values of a later row may be too large.
       if (run.lastWords.delete(only.email)) return importChunk(ctx, run, records)
       await commitChunk(ctx, run, records, [], [{ row: only.row, email: only.email, error: TOO_LARGE }])
       return
@@ -152,7 +152,7 @@ async function importChunk(ctx: Ctx, run: Run, records: CsvRecord[]): Promise<vo
 
 const MAX_SHOWN_EMAIL = 320
 
-/** In the form in which a contact would have it, by which it is forgotten with the contact. */
+/** The address in the form that a contact would have, by which it is forgotten with the contact. */
 const emailIn = (cells: string[], { email }: Columns): string | null =>
   normalizeEmail(cells[email] ?? '')
     .slice(0, MAX_SHOWN_EMAIL)
@@ -187,7 +187,10 @@ async function withoutRoom(ctx: Ctx, rows: ValidRow[]): Promise<Set<ValidRow>> {
   return new Set(rows.filter((row) => Object.keys(row.set).some((name) => refused.has(name))))
 }
 
-/** What became of each address. One statement for each state of `subscribed`, which mostly is one. */
+/**
+ * Returns the outcome of each address. Runs one statement for each state of `subscribed`, which mostly is
+ * one.
+ */
 async function upsertAll(tx: Ctx, people: Person[]): Promise<Map<string, string>> {
   const now = tx.now()
   const outcomes = new Map<string, string>()

@@ -13,7 +13,7 @@ export type JobRunner = (ctx: Ctx, job: ContactJob, hasTime: () => boolean) => P
 /** A reason to give a job up that its owner can do something about. */
 export class JobRefused extends Error {}
 
-/** Somebody else goes on with the job, or it was cancelled: whoever finds that out leaves it. */
+/** Thrown when another worker goes on with the job, or the job was cancelled: this worker leaves it. */
 class JobLost extends Error {}
 
 /** So long a chunk may take; one that takes longer is tried again with less in it. */
@@ -21,7 +21,7 @@ const CHUNK_TIMEOUT_MS = 5_000
 /** A chunk that took less may have more in it the next time. */
 const QUICK_MS = 500
 const MAX_STEP = 500
-/** Time-outs one after the other, by each of which the chunk becomes an eighth. */
+/** Most time-outs in a row; after each of them the chunk is an eighth as large. */
 const MAX_SLOW_TRIES = 5
 
 /** How far a job is; an import has a place in its file, a change by a filter a last contact. */
@@ -96,7 +96,7 @@ const TOO_SLOW =
 
 function reasonOf(ctx: Ctx, error: unknown): string {
   if (error instanceof JobRefused) return error.message
-  // Such as a filter whose segment has been deleted since.
+  // An error such as a filter whose segment has been deleted since.
   if (error instanceof AppError) return textOf(error)
   ctx.log.error({ err: error, requestId: ctx.requestId }, 'import or bulk job failed')
   return `Something went wrong on our side; the log has it under ${ctx.requestId}.`

@@ -17,7 +17,7 @@ export const RESERVED_KEYS: ReadonlySet<string> = new Set([
 export const MAX_DATA_BYTES = 65_536
 
 /**
- * What a `data` input does: `set` and `unset` change the contact, `values` is the whole input as an event or
+ * Effect of a `data` input: `set` and `unset` change the contact, `values` is the whole input as an event or
  * a template sees it, with one-off values unwrapped.
  */
 export type DataChange = { set: JsonObject; unset: string[]; values: JsonObject }
@@ -51,7 +51,7 @@ export function readData(data: JsonObject | undefined): DataChange {
   return { set: Object.fromEntries(set), unset, values: Object.fromEntries(values) }
 }
 
-/** Whether the contact's data becomes any different; looks at nothing but what the change names. */
+/** Whether the change alters the contact's data; looks only at the keys that the change names. */
 export const changesData = (current: JsonObject, { set, unset }: DataChange): boolean =>
   unset.some((key) => Object.hasOwn(current, key)) ||
   Object.entries(set).some(

@@ -6,14 +6,14 @@ import { contactColumns } from './contacts.sql.ts'
 
 export type ContactOrder = { column: 'id' | 'email'; direction: 'asc' | 'desc' }
 
-/** Beside the parameters of the conditions. */
+/** Parameters in addition to those of the conditions. */
 type ListParams = { projectId: string; [name: string]: unknown }
 type Query<Row> = { statement: Statement<ListParams, Row>; params: ListParams }
 
 /**
- * At most `limit` contacts after the key `after`, and no others than the conditions let through. The order of
- * ids is that of creation. Indexes: contacts_pkey, contacts_project_id_email_key, contacts_subscribed,
- * contacts_email_part; which one is best depends on the values, so the statement is planned for them.
+ * At most `limit` contacts that fulfil the conditions, after the key `after`. The order of ids is that of
+ * creation. Indexes: contacts_pkey, contacts_project_id_email_key, contacts_subscribed, contacts_email_part;
+ * which one is best depends on the values, so the statement is planned for them.
  */
 export function contactPage(
   projectId: string,
@@ -106,7 +106,7 @@ export const freshTotal = statement<
      and counted_at > clock_timestamp() + (:clockShift::float8 - :maxAgeMs::int) * interval '1 millisecond'`,
 )
 
-/** Remembers a count of the project, and forgets those that nobody has asked for lately. */
+/** Remembers a count of the project, and forgets counts that were not asked for lately. */
 export const noteTotal = statement<{ projectId: string; key: string; count: number; clockShift: number }>(
   'note-contact-total',
   `with clock as (select clock_timestamp() + :clockShift::float8 * interval '1 millisecond' as time),

@@ -87,16 +87,16 @@ async function conditionsOf(
   return conditions
 }
 
-/** Up to here contacts are counted at every call. */
+/** Up to this number contacts are counted at every call. */
 export const EXACT = 10_000
 /** How long a greater number is used. */
 const FRESH_MS = 60_000
 /** How long it is used where counting takes too long. */
 const LAST_MS = DAY_MS
-/** Contacts that an estimate is made from. */
+/** Number of contacts in the sample of an estimate. */
 const SAMPLE = 2_000
 
-/** What a count was asked for, as the key under which it is remembered. */
+/** The parameters of a count, as the key under which it is remembered. */
 type Asked = Pick<ContactListRequest, 'search' | 'subscribed' | 'filter'>
 
 /** How many contacts the conditions let through, EXACT + 1 when there are more; undefined when counting takes too long. */
@@ -154,7 +154,7 @@ const unlessSlow = <Result>(work: Promise<Result>): Promise<Result | undefined> 
     return undefined
   })
 
-/** Of all contacts nothing better is known than that they are `many`; of some the share that a sample has. */
+/** Estimates from a sample how many contacts match; for all contacts only that they are `many` is known. */
 async function estimate(ctx: Ctx, conditions: ContactCondition[], isMany: boolean): Promise<number> {
   const least = isMany || conditions.length === 0 ? EXACT + 1 : 0
   if (conditions.length === 0) return least

@@ -15,7 +15,7 @@ export const contactData = jsonObject
   .meta({ scalar: 'JSONObject' })
 
 const dataField = optional(contactData).describe(
-  'Custom fields, merged into those that the contact has: null deletes a key, "" is ignored, everything else is stored. Reserved keys are dropped. At most 64 KB together.',
+  'Custom fields, merged into the existing ones of the contact: null deletes a key, "" is ignored, everything else is stored. Reserved keys are dropped. At most 64 KB together.',
 )
 
 export const createContactInput = z
@@ -40,7 +40,7 @@ export const updateContactInput = z
     data: dataField,
   })
   .meta({
-    description: 'The fields of a contact to change; what is left out stays as it is.',
+    description: 'Fields of a contact to change; fields that are left out stay as they are.',
     examples: [{ data: { plan: 'team', trial: null } }],
   })
 

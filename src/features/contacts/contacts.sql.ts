@@ -11,8 +11,8 @@ export const contactColumns = (alias: string): string =>
    ${alias}.updated_at as "updatedAt"`
 
 /**
- * No row when a concurrent statement was faster and has left nothing to change: what this one has read is outdated
- * then, and the caller runs it again. `id` is that of a new contact, `set` is JSON.
+ * Returns no row when a concurrent statement was faster and nothing is left to change: this one has read an
+ * outdated row then, and the caller runs it again. `id` is that of a new contact, `set` is JSON.
  */
 export const upsertContact = statement<
   {
@@ -37,7 +37,7 @@ export const upsertContact = statement<
        and data = (data || :set::jsonb) - :unset::text[]`,
 )
 
-/** Whether the change that is asked for makes any difference to the contact `c`. */
+/** Whether the requested change would alter the contact `c`. */
 const MAKES_A_DIFFERENCE = `(c.email <> coalesce(:email::text, c.email)
   or c.subscribed <> coalesce(:subscribed::boolean, c.subscribed)
   or c.data <> (c.data || :set::jsonb) - :unset::text[])`
@@ -94,7 +94,7 @@ export const holdAddress = statement<{ projectId: string; id: string }, { email:
    where project_id = :projectId::uuid and id = :id::uuid and email not like '${ERASED}%' for update`,
 )
 
-/** Which of the addresses are those of contacts. Index: contacts_project_id_email_key. */
+/** The addresses that contacts have. Index: contacts_project_id_email_key. */
 export const knownEmails = statement<{ projectId: string; emails: string[] }, { email: string }>(
   'known-emails',
   `select asked.email from unnest(:emails::text[]) as asked (email)
@@ -102,7 +102,7 @@ export const knownEmails = statement<{ projectId: string; emails: string[] }, { 
      and exists (select from contacts c where c.project_id = :projectId::uuid and c.email = asked.email)`,
 )
 
-/** Makes contacts with ids and addresses, unless there are such. */
+/** Creates contacts with ids and addresses, unless the addresses exist. */
 export const ensureContacts = statement<
   { projectId: string; ids: string[]; emails: string[]; subscribed: boolean; now: Date },
   {

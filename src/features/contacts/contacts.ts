@@ -6,6 +6,7 @@ import { violates } from '../../db/sql.ts'
 import { badRequest, conflict, notFound, serviceUnavailable } from '../../errors.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
 import type { ContactWhereUniqueInput } from '../../generated/prisma/models.ts'
+import { retried } from '../../lib/async/retried.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { normalizeEmail } from '../../messages/email-address.rules.ts'
 import { readData } from './contact-data.rules.ts'
@@ -26,10 +27,7 @@ import type { UpsertOutcome } from './upsert-contact.sql.ts'
 
 export type UpsertedContact = Contact & { outcome: UpsertOutcome }
 
-/** How often a statement is run again that met a concurrent one making the same change. */
-const ATTEMPTS = 5
-
-/** Makes the contact or merges into the one with this address, in one commit. */
+/** Creates the contact or merges into the one with this address, in one commit. */
 export async function createContact(
   ctx: Ctx,
   input: z.output<typeof createContactInput>,
@@ -47,16 +45,13 @@ export async function createContact(
     source: 'api',
     now,
   }
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const [contact] = await ctx.sql(upsertContact, params).catch(refuseTooLarge)
-    if (!contact) continue
-    wakeFollowers(ctx, [contact])
-    return contact
-  }
-  throw serviceUnavailable()
+  const contact = await retried(async () => (await ctx.sql(upsertContact, params).catch(refuseTooLarge))[0])
+  if (!contact) throw serviceUnavailable()
+  wakeFollowers(ctx, [contact])
+  return contact
 }
 
-/** To be used as a rejection handler: what the database refuses as too large is an error of the caller. */
+/** A rejection handler: data that the database refuses as too large is an error of the caller. */
 export function refuseTooLarge(error: unknown): never {
   throw violates(error, 'contacts_data_size') ? dataTooLarge() : error
 }
@@ -84,7 +79,7 @@ async function contactWhere(ctx: Ctx, where: ContactWhereUniqueInput): Promise<C
 
 export const contactNotFound = () => notFound('The contact', 'CONTACT_NOT_FOUND')
 
-/** Changes what is given; a changed subscription is recorded as an event in the same commit. */
+/** Changes the given fields; a changed subscription is recorded as an event in the same commit. */
 export async function updateContact(
   ctx: Ctx,
   id: string,
@@ -105,15 +100,15 @@ export async function updateContact(
     source: 'api',
     now,
   }
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const change = input.email === undefined ? changeInOne : changeAddress
-    const [contact] = await change(ctx, params).catch(refuseTaken)
-    if (!contact) throw contactNotFound()
-    if (contact.outdated) continue
-    wakeFollowers(ctx, [contact])
-    return contact
-  }
-  throw serviceUnavailable()
+  const change = input.email === undefined ? changeInOne : changeAddress
+  const contact = await retried(async () => {
+    const [changed] = await change(ctx, params).catch(refuseTaken)
+    if (!changed) throw contactNotFound()
+    return changed.outdated ? undefined : changed
+  })
+  if (!contact) throw serviceUnavailable()
+  wakeFollowers(ctx, [contact])
+  return contact
 }
 
 type Changed = Contact & { outdated: boolean; heard: boolean }
@@ -160,7 +155,9 @@ export async function lookupContacts(
   }
 }
 
-/** Makes contacts of addresses that have none; those that there are stay as they are. In lock order. */
+/**
+ * Creates contacts for addresses that have none; existing ones stay as they are. Locks in the common order.
+ */
 export async function ensureContacts(
   ctx: Ctx,
   emails: string[],

@@ -22,7 +22,7 @@ export const holdToErase = statement<
    order by c.id for update`,
 )
 
-/** Of the contacts `:ids`: nothing that waits is delivered to them. */
+/** Removes waiting mail of the contacts `:ids` from the delivery queue. */
 const WAITING = `waiting as (
   delete from deliveries d using emails e
   where d.project_id = :projectId::uuid and e.project_id = :projectId::uuid and e.id = d.email_id
@@ -40,7 +40,7 @@ export const deleteContacts = statement<{ projectId: string; ids: string[] }, { 
    where project_id = :projectId::uuid and contact_id = any(:ids::uuid[]) and attachment_set_id is not null`,
 )
 
-/** Takes all from contacts but their events and emails, which follow: nobody finds them. */
+/** Removes all data of contacts but their events and emails, which follow: no request finds the contacts. */
 export const hideContacts = statement<{ projectId: string; ids: string[] }>(
   'hide-contacts',
   `with ${WAITING}, ${DELETED_RECIPIENTS},
@@ -52,7 +52,10 @@ export const hideContacts = statement<{ projectId: string; ids: string[] }>(
    where project_id = :projectId::uuid and id = any(:ids::uuid[])`,
 )
 
-/** Notes that traces are to be removed, of a contact that is still there or not (null); the first one has the files. */
+/**
+ * Notes that traces must be removed, of a hidden contact or of deleted ones (null); the first note has the
+ * files.
+ */
 export const noteErasures = statement<{
   projectId: string
   ids: string[]
@@ -149,7 +152,7 @@ export const deleteHidden = statement<{ projectId: string; contactId: string; id
    update contact_erasures set contact_id = null where project_id = :projectId::uuid and id = :id::uuid`,
 )
 
-/** For an erasure, which is held, answers have been looked through up to a key. */
+/** Notes up to which key an erasure, which is held, has looked through the stored answers. */
 export const noteAnswers = statement<{ projectId: string; id: string; after: string }>(
   'note-erased-answers',
   'update contact_erasures set answers_after = :after where project_id = :projectId::uuid and id = :id::uuid',
@@ -183,8 +186,8 @@ export const forgetInJobs = statement<{ projectId: string; emails: string[] }>(
 )
 
 /**
- * Of the answers that the project keeps for repeats of requests, the first ones with keys greater than `after`: takes
- * the answer away where it names a contact that is gone. A repeat is then refused, not run again.
+ * Looks at the first stored answers (kept for repeats of requests) with keys greater than `after`, and
+ * removes those that name a deleted contact. A repeat of such a request is then refused, not run again.
  */
 export const eraseAnswers = statement<{ projectId: string; after: string; limit: number }, { key: string }>(
   'erase-answers',

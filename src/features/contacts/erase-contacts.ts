@@ -17,11 +17,11 @@ export const erasureWork = workKind('contacts.erase-traces')
 const MANY = 1_000
 
 /**
- * Deletes contacts of the project with all that is about them: mail (also mail that still waits), its contents
- * and files, events, memberships, workflow runs, and their addresses in import reports and in answers kept for
- * repeats. What takes a while follows in the background; a contact with very many events or emails has lost its
- * address and data at once, and nobody finds it. A suppressed address stays suppressed. Returns the ids of those
- * that there were.
+ * Deletes contacts of the project with all that is about them: mail (also waiting mail), its contents and
+ * files, events, memberships, workflow runs, and their addresses in import reports and in answers kept for
+ * repeats. What takes long follows in the background; a contact with very many events or emails loses its
+ * address and data at once, and no request finds it. A suppressed address stays suppressed. Returns the ids
+ * of the contacts that existed.
  */
 export async function eraseContacts(ctx: Ctx, ids: string[]): Promise<string[]> {
   const projectId = projectIdOf(ctx)
@@ -34,7 +34,7 @@ export async function eraseContacts(ctx: Ctx, ids: string[]): Promise<string[]> 
     const [deleted] = await tx.sql(deleteContacts, { projectId, ids: few })
     if (many.length > 0) await tx.sql(hideContacts, { projectId, ids: many })
     await tx.sql(forgetInJobs, { projectId, emails: held.map(({ email }) => email) })
-    // Those that are gone share one erasure; it is the first one, which has their files.
+    // The contacts that are deleted already share one erasure, the first, which also removes their files.
     const contactIds = [null, ...many]
     const erasureIds = contactIds.map(() => newId(tx.now()))
     await tx.sql(noteErasures, { projectId, ids: erasureIds, contactIds, sets: deleted?.sets ?? [] })

@@ -18,7 +18,7 @@ import {
   noteFiles,
 } from './erase-contacts.sql.ts'
 
-/** Rows per statement: short enough that nobody waits for the locks. */
+/** Rows per statement: few enough that other statements hardly wait for the locks. */
 const EVENTS = 2_000
 const EMAILS = 200
 const ANSWERS = 1_000
@@ -75,7 +75,10 @@ const eraseSomeFiles: Step = async (tx) => {
   return true
 }
 
-/** A page of answers for one erasure, which goes through all of them; those that come meanwhile wait for the next one. */
+/**
+ * Looks through one page of answers for one erasure, which goes through all of them; erasures that start
+ * meanwhile wait.
+ */
 const eraseSomeAnswers: Step = async (tx) => {
   const projectId = projectIdOf(tx)
   const [held] = await tx.sql(holdErasure, { projectId })

@@ -19,8 +19,8 @@ export const dataTooLarge = () =>
   )
 
 /**
- * Puts the names of fields that are about to be set on record: each counts against the quota, and the list of fields
- * has also those that hardly any contact has. Almost always it costs nothing, see `recordNames`. Throws
+ * Records the names of fields that are about to be set: each counts against the quota, and the list of fields
+ * shows even those that hardly any contact has. It is almost always free, see `recordNames`. Throws
  * VALIDATION_ERROR for names that are too long, and when the quota has no room for new ones.
  */
 export async function recordFieldNames(ctx: Ctx, set: JsonObject): Promise<void> {

@@ -1,4 +1,4 @@
-/** What became of a contact. */
+/** Outcome for a contact. */
 export type UpsertOutcome = 'created' | 'updated' | 'unchanged'
 
 /** Parameters of a statement (":subscribed"), columns of `person`, or expressions. */
@@ -13,16 +13,16 @@ export type UpsertParameters = {
 }
 
 /**
- * The one way in which a contact is made or changed by its address, as the CTEs `merged` and `contact` of a larger
+ * The one way to create or change a contact by its address, as the CTEs `merged` and `contact` of a larger
  * statement, at the time `:now`. They read the relation `person` (project_id, id, email) with an id for each contact
  * that may be new.
  *
  * Merging happens in the row's newest version, so concurrent writers lose nothing. A contact that would not change is
  * not written: tracking a known contact costs no dead row version. When the subscription changes, `person.id`, which
- * no new contact takes then, becomes the id of the event that says so.
+ * no new contact takes then, becomes the id of the event that records it.
  *
  * `contact` has a row per person: the contact's columns, `outcome` ('created', 'updated' or 'unchanged') and
- * `subscription_changed`. It has none when a concurrent statement makes the same contact at the same moment and
+ * `subscription_changed`. It has none when a concurrent statement creates the same contact at the same moment and
  * nothing is left to change; the caller runs its statement again then. Index: contacts_project_id_email_key; the
  * subqueries are written so that it serves each person alone, however many rows the planner expects of `person`.
  */

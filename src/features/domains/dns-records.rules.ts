@@ -17,7 +17,10 @@ export const dkimRecord = (domain: string, selector: string, publicKey: string):
   required: true,
 })
 
-/** What makes receivers trust mail of the domain beside DKIM; DMARC (RFC 7489) starts by only observing. */
+/**
+ * Records beside DKIM that make receivers trust mail of the domain; DMARC (RFC 7489) starts by only
+ * observing.
+ */
 export const mailRecords = (domain: string): DnsRecord[] => [
   {
     type: 'TXT',
@@ -31,5 +34,5 @@ export const mailRecords = (domain: string): DnsRecord[] => [
 
 export type StoredRecord = DnsRecord & { status: string }
 
-/** The records of a row; what is stored was written by this service. */
+/** The records stored in a row; only this service writes them. */
 export const readRecords = (records: unknown): StoredRecord[] => (records ?? []) as StoredRecord[]

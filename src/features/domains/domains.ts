@@ -16,7 +16,7 @@ const UNIQUE_VIOLATION = new Set(['23505', 'P2002'])
 
 const generateKeys = promisify(generateKeyPair)
 
-/** RSA with 2048 bits: what every receiver verifies (RFC 8301, 3.2). */
+/** RSA with 2048 bits, which every receiver verifies (RFC 8301, 3.2). */
 async function newDkimKey(): Promise<{ publicKey: string; privateKey: string }> {
   const { publicKey, privateKey } = await generateKeys('rsa', {
     modulusLength: 2048,
@@ -79,7 +79,7 @@ export async function listDomains(ctx: Ctx, projectId: string): Promise<Domain[]
   return keepsMail(ctx.config) ? domains : domains.map(whereMailLeaves)
 }
 
-/** A domain as it counts where mail leaves: what was verified for the mailbox only is not verified there. */
+/** A domain as real mail sees it: verified for the mailbox only is not verified. */
 export const whereMailLeaves = (domain: Domain): Domain =>
   domain.mailboxOnly
     ? {

@@ -3,7 +3,7 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { type AppError, domainNotVerified } from '../../errors.ts'
 import { domainOf } from '../../messages/email-address.rules.ts'
 
-/** Whether no mail leaves this service, so that a domain that nobody has verified may be its sender. */
+/** Whether no mail leaves this service, so that an unverified domain may be a sender. */
 export const keepsMail = ({ mail }: Config): boolean => mail.provider === 'mailbox'
 
 /** Refuses a sender whose domain is not verified for the project. A subdomain must be added itself. */

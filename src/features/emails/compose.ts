@@ -8,7 +8,7 @@ import { withFooter } from '../subscriptions/footer.ts'
 import { type SubscriptionLinks, subscriptionLinks } from '../subscriptions/subscription-links.ts'
 import { render } from '../templates/render.ts'
 
-/** What a message is made from, the same for all of its recipients. */
+/** The parts of a message that are the same for all of its recipients. */
 export type MessageSource = {
   subject: string
   body: string

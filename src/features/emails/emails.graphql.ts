@@ -25,7 +25,7 @@ const EmailStatusRef = builder.enumType('EmailStatus', {
     SENT: { description: 'A message that the mail provider has taken.' },
     DELIVERED: { description: 'A message that the server of the recipient has accepted.' },
     OPENED: { description: 'A message that was opened.' },
-    CLICKED: { description: 'A message of which a link was followed.' },
+    CLICKED: { description: 'A message with a link that was followed.' },
     BOUNCED: { description: 'A message that came back, because the address cannot be delivered to.' },
     COMPLAINED: { description: 'A message that the recipient has reported as spam.' },
     FAILED: { description: 'A message that was given up; `error` says why.' },
@@ -118,7 +118,7 @@ const EmailRef = builder.prismaObject('Email', {
     error: t.exposeString('error', {
       nullable: true,
       description:
-        'Sentence that says what went wrong at the last attempt, or of a SENT message that it may have arrived twice; null when all is well.',
+        'Sentence that explains the failure of the last attempt, or says of a SENT message that it may have arrived twice; null when all is well.',
     }),
     sentAt: t.expose('sentAt', timeWhen('the mail provider took the message')),
     deliveredAt: t.expose('deliveredAt', timeWhen('the server of the recipient accepted the message')),

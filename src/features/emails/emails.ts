@@ -2,12 +2,13 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { notFound, tooMuchAtOnce } from '../../errors.ts'
 import type { Email } from '../../generated/prisma/client.ts'
 import type { EmailFindUniqueOrThrowArgs } from '../../generated/prisma/models.ts'
-import { isId, LAST_ID } from '../../lib/ids.ts'
-import { bodySizes, emailBodies, emailCounts, emailIdsOfContacts, emailsUnderWay } from './emails.sql.ts'
+import type { AskedPage } from '../../graphql/related-pages.ts'
+import { isId } from '../../lib/ids.ts'
+import { bodySizes, contactEmails, emailBodies, emailsUnderWay } from './emails.sql.ts'
 
 type Selection = Pick<EmailFindUniqueOrThrowArgs, 'include' | 'select'>
 
-/** `selection` is what the query asks for beside the row's own columns. */
+/** `selection` adds what the query asks for to the row's own columns. */
 export async function getEmail(ctx: Ctx, id: string, selection: Selection = {}): Promise<Email> {
   const projectId = projectIdOf(ctx)
   const email = isId(id)
@@ -17,34 +18,17 @@ export async function getEmail(ctx: Ctx, id: string, selection: Selection = {}):
   return email
 }
 
-/** Pages of the mail of contacts, each at most `limit` with ids below `before`, the newest first. */
-export async function pagesOfContactEmails(
-  ctx: Ctx,
-  pages: { ownerId: string; before: string | null; limit: number }[],
-): Promise<Email[][]> {
-  const projectId = projectIdOf(ctx)
-  const rows = await ctx.sql(emailIdsOfContacts, {
-    projectId,
-    contactIds: pages.map(({ ownerId }) => ownerId),
-    before: pages.map(({ before }) => before ?? LAST_ID),
-    sizes: pages.map(({ limit }) => limit),
-  })
-  const emails = await ctx.db.email.findMany({ where: { projectId, id: { in: rows.map(({ id }) => id) } } })
+/** Pages of the mail of contacts, the newest first. */
+export async function pagesOfContactEmails(ctx: Ctx, pages: AskedPage[]): Promise<Email[][]> {
+  const lists = await contactEmails.read(ctx, pages)
+  const ids = lists.flat().map(({ id }) => id)
+  const emails = await ctx.db.email.findMany({ where: { projectId: projectIdOf(ctx), id: { in: ids } } })
   const byId = new Map(emails.map((email) => [email.id, email]))
-  const found: Email[][] = pages.map(() => [])
-  for (const { page, id } of rows) {
-    const email = byId.get(id)
-    if (email) found[page]?.push(email)
-  }
-  return found
+  return lists.map((list) => list.flatMap(({ id }) => byId.get(id) ?? []))
 }
 
 /** How many messages each of the contacts has. */
-export async function countContactEmails(ctx: Ctx, contactIds: string[]): Promise<number[]> {
-  const rows = await ctx.sql(emailCounts, { projectId: projectIdOf(ctx), contactIds })
-  const counts = new Map(rows.map(({ contactId, count }) => [contactId, count]))
-  return contactIds.map((id) => counts.get(id) ?? 0)
-}
+export const countContactEmails = contactEmails.count
 
 /** Whether each of the messages is being handed over at this moment; their rows say so only afterwards. */
 export async function areUnderWay(ctx: Ctx, ids: string[]): Promise<boolean[]> {
@@ -53,7 +37,10 @@ export async function areUnderWay(ctx: Ctx, ids: string[]): Promise<boolean[]> {
   return ids.map((id) => underWay.has(id))
 }
 
-/** What the bodies of several messages may come to, in bytes; a single one may be as large as a message. */
+/**
+ * Most bytes that the bodies of several messages may have together; a single body may be as large as a
+ * message.
+ */
 const MAX_BODIES = 16 * 1024 * 1024
 
 /**

@@ -13,7 +13,7 @@ import {
 } from '../../pages/mailbox-page.ts'
 
 const MAX_LISTED = 200
-/** What the page lists; search finds the rest. */
+/** Number of messages on the page; search finds the rest. */
 const ON_THE_PAGE = 100
 
 const PROVIDERS = { smtp: 'SMTP', mailgun: 'Mailgun' }
@@ -59,7 +59,7 @@ const notLocal = (port: number) =>
 const gone = (what: string) =>
   new AppError('RESOURCE_NOT_FOUND', `${what} is not in the mailbox.`, {
     suggestion:
-      'Look at /mailbox for what is there: old messages are removed, and somebody may have cleared it.',
+      'Look at /mailbox for the existing messages: old ones are removed, and the mailbox may have been cleared.',
   })
 
 async function showPage(exchange: Exchange, mailbox: MailboxReader, now: Date): Promise<void> {
@@ -101,13 +101,13 @@ async function clear(exchange: Exchange, mailbox: MailboxReader): Promise<void> 
   reply(exchange, 204, {}, null)
 }
 
-/** A browser must not take anything in a message for something else than it is said to be. */
+/** A browser must not guess another type for a part of a message than the declared one. */
 const NOSNIFF: Headers = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
 
 async function sendSource(exchange: Exchange, mailbox: MailboxReader, id: string): Promise<void> {
   const message = await mailbox.raw(id)
   if (!message) throw gone('The message')
-  // As text: a browser must not run what is in a message.
+  // Served as text: a browser must not run a script in a message.
   reply(exchange, 200, { 'content-type': 'text/plain; charset=utf-8', ...NOSNIFF }, message)
 }
 

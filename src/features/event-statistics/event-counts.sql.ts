@@ -30,7 +30,7 @@ export const recountOf = statement<{ projectId: string }, Recount>(
   `select ${RECOUNT} from event_recounts where project_id = :projectId::uuid`,
 )
 
-/** Projects whose events are to be counted by now. Index: event_recounts_due_at_idx. */
+/** Projects whose counting is due. Index: event_recounts_due_at_idx. */
 export const projectsToCount = statement<{ now: Date; limit: number }, { id: string }>(
   'projects-to-count',
   `(select project_id as id from event_recounts where due_at <= :now::timestamptz order by due_at
@@ -149,7 +149,7 @@ export const eventTotal = analyticStatement<
 
 export type NameCount = { name: string; count: number }
 
-/** What OPEN wants to know. */
+/** Parameters of OPEN. */
 export type OpenEvents = { firstId: string; kept: boolean }
 
 /** Ids from `from` up to, without, `to`. */

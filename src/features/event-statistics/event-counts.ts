@@ -23,25 +23,25 @@ export const eventCountingWork = workKind('events.count')
  * statements take.
  */
 const OPEN_DAYS = 2
-/** Events of open days up to which they are counted when somebody asks: some 30 ms. */
+/** Up to this number the events of open days are counted for each request: some 30 ms. */
 const LIVE = 50_000
-/** How old the last count of more events may be that an answer is made from. */
+/** Greatest age of a count of more events that still answers a request. */
 const FRESH_MS = 600_000
 /** Counting takes at most this part of the time of a project. */
 const SHARE = 20
 const PAUSE_MS = 60_000
-/** Of projects whose open days have few events: these need counting for settling days alone. */
+/** Pause of projects whose open days have few events: counting only has to settle their days. */
 const LONG_PAUSE_MS = 6 * 3_600_000
 
 const LAST_TIME = new Date(Date.UTC(9999, 0))
 const recount = async (ctx: Ctx): Promise<Recount> =>
   (await ctx.sql(recountOf, { projectId: projectIdOf(ctx) }))[0] ?? NEVER_COUNTED
 
-/** Also of a count from the future: a clock was wrong. */
+/** The age of a count; positive also when a wrong clock dated it in the future. */
 const ageOf = (ctx: Ctx, { countedAt }: Recount): number =>
   Math.abs(ctx.now().getTime() - (countedAt?.getTime() ?? 0))
 
-/** How the events of days that are not settled are to be counted; asks for the counting when it is due. */
+/** Tells how to count the events of days that are not settled; asks for counting work when it is due. */
 export async function openEvents(ctx: Ctx): Promise<OpenEvents> {
   const last = await recount(ctx)
   const isFresh = ageOf(ctx, last) < FRESH_MS + 2 * SHARE * last.tookMs
@@ -56,7 +56,10 @@ export async function countEventsOf(ctx: Ctx, name: string | null): Promise<numb
   return total?.count ?? 0
 }
 
-/** Settles days that are long over, a commit each, then counts those after them. True: there is more to do. */
+/**
+ * Settles days that are long over, a commit each, then counts those after them. Returns true when more is
+ * left to do.
+ */
 export async function countEvents(ctx: Ctx, turn: Pick<Turn, 'hasTime'>): Promise<boolean> {
   while (await ctx.atomically(settleNextDay)) if (!turn.hasTime()) return true
   const last = await recount(ctx)
@@ -80,7 +83,7 @@ export async function countEvents(ctx: Ctx, turn: Pick<Turn, 'hasTime'>): Promis
   return false
 }
 
-/** Counts the days from where the project is settled. Undefined when that has changed meanwhile. */
+/** Counts the days from where the project is settled. Returns undefined when that has changed meanwhile. */
 async function countDays(
   ctx: Ctx,
   { settledUntil, version }: Pick<Recount, 'settledUntil' | 'version'>,

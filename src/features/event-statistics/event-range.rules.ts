@@ -13,8 +13,9 @@ export const midnight = (instant: number): number => Math.floor(instant / DAY_MS
 export type Range = { from: Date; to: Date }
 
 /**
- * The range that `startDate` and `endDate` mean; a day without a time is meant whole (UTC). Without them the last
- * 30 days; of more than 90 days the last 90. A text says what is wrong.
+ * The range that `startDate` and `endDate` mean; a day without a time counts as a whole day (UTC). Without
+ * them it is the last 30 days; of more than 90 days it is the last 90. Returns a text that explains the
+ * mistake when they are not valid.
  */
 export function readRange(
   startDate: string | null | undefined,
@@ -28,7 +29,7 @@ export function readRange(
   const start = startDate ? parseInstant(startDate) : midnight(to - DEFAULT_DAYS * DAY_MS)
   if (start === null) return `startDate must be ${DATE}.`
   if (start > to || (endsWithDay && start === to)) return 'startDate must not be after endDate.'
-  // What other processes have recorded until now may be a little in the future: their clocks may be ahead.
+  // Events of other processes may be a little in the future: their clocks may be ahead.
   const beyond = to > now.getTime() ? midnight(to + DAY_MS - 1) : to
   return { from: known(Math.max(start, to - MAX_DAYS * DAY_MS)), to: known(beyond) }
 }
@@ -37,7 +38,7 @@ const DATE = 'a date such as 2026-03-04 or 2026-03-04T05:06:07Z'
 
 const known = (instant: number): Date => new Date(Math.min(Math.max(instant, FIRST), LAST))
 
-/** The whole days (UTC) inside a range that are kept counted, and what is left of it before and after them. */
+/** The whole days (UTC) inside a range, whose counts are kept, and the rest of it before and after them. */
 type Split = { days: { first: string; last: string } | null; before: Range; after: Range }
 
 const dayOf = (instant: number) => new Date(instant).toISOString().slice(0, 10)

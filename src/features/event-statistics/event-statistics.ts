@@ -12,7 +12,7 @@ import { uniqueContactsOf } from './unique-contacts.ts'
 /** Names that are listed. */
 const MAX_LISTED = 100_000
 
-/** Every name that events of the project have, in alphabetical order; also those of the service's own events. */
+/** Every name of the project's events, in alphabetical order; those of the service's own events included. */
 export async function listEventNames(ctx: Ctx): Promise<string[]> {
   const { firstId, kept } = await openEvents(ctx)
   const rows = await ctx.sql(eventNames, { projectId: projectIdOf(ctx), firstId, kept, limit: MAX_LISTED })
@@ -56,9 +56,10 @@ async function countsIn(ctx: Ctx, range: Range): Promise<NameCount[]> {
 
 export type EventUsage = Usage & { totalCount: number; uniqueContacts: number; canDelete: boolean }
 
-/** What names the event, how often it happened, and to how many contacts. */
+/** Everything that names the event, how often it happened, and to how many contacts. */
 export async function eventUsage(ctx: Ctx, name: string): Promise<EventUsage> {
-  if (name.length > MAX_EVENT_NAME) throw badRequest('No event has so long a name.')
+  if (name.length > MAX_EVENT_NAME)
+    throw badRequest(`Names of events have at most ${MAX_EVENT_NAME} characters.`)
   const usage = await usageOf(ctx, 'EVENT', name)
   const totalCount = await countEventsOf(ctx, name)
   const contacts = await uniqueContactsOf(ctx, [{ name, count: totalCount }], ALWAYS)

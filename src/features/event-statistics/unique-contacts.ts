@@ -7,17 +7,17 @@ import { contactsOfEvents, contactsUpTo, sampleOfEvents } from './unique-contact
 const LOOKED_AT = 100_000
 /** Events that are looked at of names with more events, but few contacts. */
 const LOOKED_AT_LAST = 300_000
-/** One contact in so many is in the sample. */
+/** One contact in this number is in the sample. */
 const SAMPLE = 32
-/** From so many contacts in the sample on, an estimate is right within a tenth or so. */
+/** With at least this many contacts in the sample, an estimate is right within a tenth or so. */
 const ENOUGH = 150
 
 const byName = (counts: NameCount[]) => new Map(counts.map(({ name, count }) => [name, count]))
 
 /**
- * How many contacts had each of the events in a range, in which they happened as often as `counts` says: exact up
- * to 100,000 events, and up to 300,000 of names that some thousands of contacts had; above that estimated from every
- * 32nd contact.
+ * Returns for each of the events how many contacts it happened to in a range, in which they happened as often
+ * as `counts` says. It is exact up to 100,000 events, and up to 300,000 of names that happened to some
+ * thousands of contacts; above, it is an estimate from every 32nd contact.
  */
 export async function uniqueContactsOf(
   ctx: Ctx,

@@ -1,6 +1,6 @@
 import { analyticStatement, type None, statement } from '../../db/sql.ts'
 
-/** When the event of a name happened before which come so many `newer` ones, if that was since `earliest`. */
+/** The time of the event of a name that has `newer` newer ones, if it is not before `earliest`. */
 export const timeOfEvent = analyticStatement<
   { projectId: string; name: string; earliest: Date; newer: number },
   { at: Date }
@@ -22,8 +22,9 @@ export const countBefore = analyticStatement<
 )
 
 /**
- * Begins to delete the events of a name: those from \`before\` on, which are \`count\`, in the same commit;
- * those before it, which are no longer counted, in batches. What is recorded later stays. The counts are locked.
+ * Begins to delete the events of a name: it deletes those from \`before\` on and returns their number as
+ * \`count\`; older ones are taken out of the counts and deleted later in batches. Events that are recorded
+ * later stay. The caller holds the lock of the counts.
  */
 export const beginDeletion = statement<{ projectId: string; name: string; before: Date }, { count: number }>(
   'begin-to-delete-events',
@@ -42,8 +43,8 @@ export const beginDeletion = statement<{ projectId: string; name: string; before
 )
 
 /**
- * Deletes at most `limit` events that are to be deleted, of a name if it is not null, the newest first.
- * Returns nothing when there is nothing to delete, or somebody else is at it.
+ * Deletes at most `limit` events that are marked for deletion, of a name if it is not null, the newest first.
+ * Returns nothing when none is left, or when another transaction deletes them.
  */
 export const deleteBatch = statement<{ projectId: string; name: string | null; limit: number }>(
   'delete-batch-of-events',

@@ -19,17 +19,20 @@ const REQUEST_MS = 5_000
 /** Events that are counted one by one, in about a second; of more, the kept counts say how many. */
 const COUNTED = 5_000_000
 /**
- * Events of this time are deleted at once: what is recorded later stays, also by a process whose clock is behind,
- * since what is deleted after the commit is older than this.
+ * Events that are younger than this are deleted at once. Events recorded later stay, also from a process
+ * whose clock is behind, because after the commit only older ones are deleted.
  */
 const YOUNG_MS = 300_000
-/** So many of them in some tenths of a second. Of a name with more the newest: the clocks must agree better then. */
+/**
+ * Most young events to delete at once, which takes some tenths of a second. When a name has more, only its
+ * newest so many are young: the clocks must agree better then.
+ */
 const MAX_YOUNG = 20_000
 
 /**
- * Deletes every event of a name that there is now: at once what can be deleted in some seconds, the rest in the
- * background. Returns how many. Throws CONFLICT while something refers to the name, VALIDATION_ERROR for the
- * service's own.
+ * Deletes every existing event of a name: as many as some seconds allow at once, the rest in the background.
+ * Returns how many. Throws CONFLICT while something refers to the name, VALIDATION_ERROR for the service's
+ * own.
  */
 export async function deleteEventsOf(ctx: Ctx, name: string): Promise<number> {
   if (isReservedEvent(name)) {
@@ -73,13 +76,16 @@ async function countOld(ctx: Ctx, name: string, before: Date): Promise<number | 
   return count === undefined || count > COUNTED ? null : count
 }
 
-/** The deletion is under way: what a request cannot do, the background does. */
+/** The deletion has begun: the background does the rest. */
 function unlessUnavailable(error: unknown): true {
   if (isDatabaseUnavailable(error)) return true
   throw error
 }
 
-/** Deletes events that are to be deleted, of a name if it is given, a commit per batch. True: some may be left. */
+/**
+ * Deletes events that are marked for deletion, of a name if it is given, a commit per batch. Returns true
+ * when some may be left.
+ */
 export async function deleteSome(ctx: Ctx, name: string | null, hasTime: () => boolean): Promise<boolean> {
   const params = { projectId: projectIdOf(ctx), name, limit: BATCH }
   while (hasTime()) if ((await ctx.sql(deleteBatch, params)).length === 0) return false

@@ -91,7 +91,7 @@ const UNIQUE_CONTACTS = {
 }
 
 const EventStatisticsRef = builder.objectRef<EventStatistics>('EventStatistics').implement({
-  description: 'Counts of one event in the range of days that was asked for.',
+  description: 'Counts of one event in the requested range of days.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Name of the event.' }),
     count: t.exposeInt('count', { description: 'Number of times that the event happened in the range.' }),
@@ -102,7 +102,7 @@ const EventStatisticsRef = builder.objectRef<EventStatistics>('EventStatistics')
 builder.queryField('eventStats', (t) =>
   t.field({
     description:
-      'Counts of the events in a range of days: the 1,000 most frequent, of a project with more than 3,000 names among those that have happened most.',
+      'Counts of the 1,000 most frequent events in a range of days. In a project with more than 3,000 names only the events that happened most often are considered.',
     type: [EventStatisticsRef],
     access: 'secretKey',
     rest: get('/events/stats', 'Events', { errors: ['BAD_REQUEST'] }),
@@ -171,7 +171,7 @@ const DeletedEventsRef = builder.objectRef<{ deletedCount: number }>('DeletedEve
   fields: (t) => ({
     deletedCount: t.exposeInt('deletedCount', {
       description:
-        'Number of events that were deleted. What takes longer than some seconds is deleted in the background and no longer counted.',
+        'Number of deleted events. Events that take longer than some seconds are deleted in the background; they are left out of all counts at once.',
     }),
   }),
 })

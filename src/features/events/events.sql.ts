@@ -1,38 +1,14 @@
 import { isIdKept } from '../../db/kept-contacts.sql.ts'
-import { analyticStatement, statement, unpreparedStatement } from '../../db/sql.ts'
+import { analyticStatement, unpreparedStatement } from '../../db/sql.ts'
 import type { Event } from '../../generated/prisma/client.ts'
+import { listsOfContacts } from '../../paging/lists-of-contacts.sql.ts'
 
 const eventColumns = (alias: string) =>
   `${alias}.project_id as "projectId", ${alias}.id, ${alias}.contact_id as "contactId", ${alias}.name,
    ${alias}.email_id as "emailId", ${alias}.data, ${alias}.created_at as "createdAt"`
 
-/**
- * Pages of events of contacts, the newest first: for each of the contacts those below the id `before`, at most as many
- * as its size; `page` says which, from 0. Index: events_project_id_contact_id_id_idx.
- */
-export const eventsOfContacts = statement<
-  { projectId: string; contactIds: string[]; before: string[]; sizes: number[] },
-  Event & { page: number }
->(
-  'events-of-contacts',
-  `select (asked.page - 1)::int as page, found.* from
-     unnest(:contactIds::uuid[], :before::uuid[], :sizes::int[]) with ordinality
-       as asked (contact_id, before, size, page)
-   cross join lateral (
-     select ${eventColumns('e')} from events e
-     where e.project_id = :projectId::uuid and e.contact_id = asked.contact_id and e.id < asked.before
-     order by e.id desc limit asked.size) found
-   order by asked.page, found.id desc`,
-)
-
-/** How many events each of the contacts has, if any. */
-export const eventCounts = analyticStatement<
-  { projectId: string; contactIds: string[] },
-  { contactId: string; count: number }
->(
-  `select contact_id as "contactId", count(*)::int as count from events
-   where project_id = :projectId::uuid and contact_id = any(:contactIds::uuid[]) group by contact_id`,
-)
+/** The events that contacts have. */
+export const contactEvents = listsOfContacts<Event>('events', eventColumns('r'), analyticStatement)
 
 /** How many events a contact has, of a name if it is not null. */
 export const countOfContact = analyticStatement<

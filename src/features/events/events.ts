@@ -2,34 +2,14 @@ import { MAX_EVENT_NAME } from '../../changes/event-names.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { badRequest, notFound } from '../../errors.ts'
 import type { Event } from '../../generated/prisma/client.ts'
-import { isId, LAST_ID, timeOfId } from '../../lib/ids.ts'
+import { isId, timeOfId } from '../../lib/ids.ts'
 import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../../paging/cursor-page.ts'
 import { findContact } from '../contacts/contacts.ts'
 import { countEventsOf } from '../event-statistics/event-counts.ts'
-import { countOfContact, eventCounts, eventPage, eventsOfContacts } from './events.sql.ts'
+import { contactEvents, countOfContact, eventPage } from './events.sql.ts'
 
-/** Pages of the events of contacts, each at most `limit` with ids below `before`, the newest first. */
-export async function pagesOfContactEvents(
-  ctx: Ctx,
-  pages: { ownerId: string; before: string | null; limit: number }[],
-): Promise<Event[][]> {
-  const rows = await ctx.sql(eventsOfContacts, {
-    projectId: projectIdOf(ctx),
-    contactIds: pages.map(({ ownerId }) => ownerId),
-    before: pages.map(({ before }) => before ?? LAST_ID),
-    sizes: pages.map(({ limit }) => limit),
-  })
-  const found: Event[][] = pages.map(() => [])
-  for (const { page, ...event } of rows) found[page]?.push(event)
-  return found
-}
-
-/** How many events each of the contacts has. */
-export async function countContactEvents(ctx: Ctx, contactIds: string[]): Promise<number[]> {
-  const rows = await ctx.sql(eventCounts, { projectId: projectIdOf(ctx), contactIds })
-  const counts = new Map(rows.map(({ contactId, count }) => [contactId, count]))
-  return contactIds.map((id) => counts.get(id) ?? 0)
-}
+/** The events that contacts have, the newest first. */
+export const { read: pagesOfContactEvents, count: countContactEvents } = contactEvents
 
 type Maybe<Value> = Value | null | undefined
 
@@ -49,7 +29,8 @@ export async function listEvents(ctx: Ctx, request: EventListRequest): Promise<E
   const limit = pageLimit(request.limit)
   const name = request.eventName || null
   const contactId = request.contactId || null
-  if (name && name.length > MAX_EVENT_NAME) throw badRequest('No event has so long a name.')
+  if (name && name.length > MAX_EVENT_NAME)
+    throw badRequest(`Names of events have at most ${MAX_EVENT_NAME} characters.`)
   if (contactId && !isId(contactId)) throw badRequest('The parameter contactId must be the id of a contact.')
   const before = request.cursor ? keyOfCursor(request.cursor, ORDER, isId) : null
   const asked = {

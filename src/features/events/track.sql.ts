@@ -10,14 +10,14 @@ export type TrackRow = {
   /** False: there is no contact with this id. */
   known: boolean
   contactId: string | null
-  /** Whether somebody listens for what has changed. */
+  /** Whether a consumer listens for the change. */
   heard: boolean
 }
 
 export type TrackParams = {
   projectId: string
   keyHash: Buffer | null
-  /** Of the contact, if it is new. */
+  /** Id for the contact, if it is new. */
   newContactId: string
   subscribed: boolean | null
   /** JSON, and keys: what changes of the contact's data. */
@@ -32,7 +32,7 @@ export type TrackParams = {
 
 const BY_EMAIL = 'select id as project_id, :newContactId::uuid as id, :email::text as email from project'
 
-/** The lock waits for a deletion that is under way: the contact is not made anew. */
+/** The lock waits for a deletion that is under way, so the contact is not created anew. */
 const BY_ID = `select c.project_id, :newContactId::uuid as id, c.email
   from project join contacts c on c.project_id = project.id
   where c.id = :contactId::uuid and c.email not like '${ERASED}%' for key share of c`
@@ -56,13 +56,13 @@ const trackText = ({ person = BY_EMAIL, gate = '', remember = '' }) => `
 /** Contact and event in one statement, so one round trip and one commit. */
 export const track = shortStatement<TrackParams & { email: string }, TrackRow>('track', trackText({}))
 
-/** The same for a contact that there is. */
+/** The same for an existing contact. */
 export const trackKnown = shortStatement<TrackParams & { contactId: string }, TrackRow>(
   'track-known',
   trackText({ person: BY_ID }),
 )
 
-/** As `track`, and the answer is stored for an Idempotency-Key. */
+/** Does the same as `track`, and stores the answer for an Idempotency-Key. */
 export const trackOnce = shortStatement<
   TrackParams & { email: string; timestamp: string } & HeldKey,
   TrackRow

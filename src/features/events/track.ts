@@ -5,6 +5,7 @@ import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { violates } from '../../db/sql.ts'
 import { serviceUnavailable } from '../../errors.ts'
+import { retried } from '../../lib/async/retried.ts'
 import { newId } from '../../lib/ids.ts'
 import { MAX_DATA_BYTES, readData } from '../contacts/contact-data.rules.ts'
 import { contactNotFound, refuseTooLarge } from '../contacts/contacts.ts'
@@ -16,11 +17,8 @@ import { type TrackParams, type TrackRow, track, trackKnown, trackOnce } from '.
 type Tracked = Omit<z.output<typeof trackInput>, 'email'> & ({ email: string } | { contactId: string })
 export type TrackResult = { contact: string; event: string; timestamp: Date }
 
-/** How often a statement is run again that met a concurrent one making the same contact. */
-const ATTEMPTS = 5
-
 /**
- * Makes or merges the contact and records the event, in one commit and one round trip, once its names are on record.
+ * Creates or merges the contact and records the event, in one commit and one round trip, once its names are recorded.
  * Throws CONTACT_NOT_FOUND when there is none with the id, VALIDATION_ERROR for new names beyond a quota.
  */
 export async function trackEvent(ctx: Ctx, input: Tracked): Promise<TrackResult> {
@@ -29,8 +27,8 @@ export async function trackEvent(ctx: Ctx, input: Tracked): Promise<TrackResult>
   if (Buffer.byteLength(eventData) > MAX_DATA_BYTES) throw dataTooLarge()
   await recordFieldNames(ctx, change.set)
   await recordEventName(ctx, input.event, 'event')
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    // Each attempt has an id of its own: what is counted by ids must not come late.
+  const result = await retried(async () => {
+    // Each attempt has an id of its own: events are counted by ids, which must not be late.
     const now = ctx.now()
     const eventId = newId(now)
     const params = {
@@ -48,11 +46,12 @@ export async function trackEvent(ctx: Ctx, input: Tracked): Promise<TrackResult>
     const [row] = await record(ctx, input, params).catch(afterFailure)
     if (!row?.admitted) throw await refusalOf(ctx.services.keyRing, ctx.actor)
     if (!row.known) throw contactNotFound()
-    if (!row.contactId) continue
+    if (!row.contactId) return undefined
     wakeFollowers(ctx, [row])
     return { contact: row.contactId, event: eventId, timestamp: now }
-  }
-  throw serviceUnavailable()
+  })
+  if (!result) throw serviceUnavailable()
+  return result
 }
 
 /** With an Idempotency-Key the answer is stored in the same statement. */
@@ -63,7 +62,7 @@ function record(ctx: Ctx, input: Tracked, params: TrackParams): Promise<TrackRow
   return ctx.sql(trackOnce, { ...params, ...ctx.heldKey, email, timestamp: params.now.toISOString() })
 }
 
-/** Without a contact the statement is run again: this one was deleted by another request meanwhile. */
+/** Without a contact the statement runs again: another request has deleted this one meanwhile. */
 function afterFailure(error: unknown): TrackRow[] {
   if (violates(error, 'events_project_id_contact_id_fkey'))
     return [{ admitted: true, known: true, contactId: null, heard: false }]

@@ -16,9 +16,9 @@ import { perform } from './perform-duty.ts'
 const MAX_PROJECTS = 1_000
 /** Members of deleted segments that one commit removes. */
 const REMOVED = 5_000
-/** Until the slice that is at the project's members has ended. */
+/** Waiting time for another slice that holds the project's members. */
 const BUSY_MS = 50
-/** A project without segments is not looked at again before somebody makes one. */
+/** A project without segments is not looked at again until a segment is created. */
 const NEVER_MS = 365 * 24 * 3_600_000
 
 /** Looks at the segments of projects: passes over all contacts, windows that have passed, counts. */
@@ -43,7 +43,10 @@ export const computeSegmentsJob = defineProjectWork({
   },
 })
 
-/** Does what is due, as long as the turn lasts; what has time takes its share only, and then the project rests. */
+/**
+ * Does what is due, as long as the turn lasts. Duties that are not urgent get their share of the time, and
+ * then the project rests.
+ */
 async function workFor(ctx: Ctx, turn: Turn, check: CheckRow): Promise<SliceResult> {
   const began = performance.now()
   const now = () => check.now.getTime() + performance.now() - began
@@ -87,7 +90,7 @@ async function readState(ctx: Ctx, check: CheckRow): Promise<State> {
 const windowsDue = ({ scanTo, windowsAt }: CheckRow): number =>
   scanTo === null ? windowsAt.getTime() + WINDOWS_EVERY_MS : 0
 
-/** Reads anew what a duty has changed; what others have changed meanwhile is seen by the next slice. */
+/** Reads again what a duty has changed; the next slice sees what others have changed meanwhile. */
 async function refreshState(ctx: Ctx, state: State, duty: Duty): Promise<void> {
   if (duty.task === 'windows') {
     const [check] = await ctx.sql(checkOf, {

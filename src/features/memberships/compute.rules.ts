@@ -4,20 +4,26 @@ const MINUTE = 60 * SECOND
 /** Work that has time takes at most a twentieth of it, of a project's segments together. */
 export const SHARE = 20
 const COUNT_EVERY_MS = 5 * MINUTE
-/** Tracked segments follow the changes of contacts; this is for what may be missed. */
+/** Tracked segments follow the changes of contacts; these passes find what may have been missed. */
 const RECOMPUTE_EVERY_MS = 60 * MINUTE
 /** How often a segment is tried that could not be evaluated. */
 const RETRY_EVERY_MS = MINUTE
-/** A new segment, or condition, is left for so long to whoever made it: he may ask for the pass, and for what it did. */
+/**
+ * For this time a pass over a new segment, or condition, is left to its author, who may ask for it and for
+ * its result.
+ */
 const SETTLE_MS = 300
 /** How often it is looked for windows that have passed. */
 export const WINDOWS_EVERY_MS = 30 * SECOND
 
-/** How long a pass waits for those who wrote before the segment listened, and how often it is looked whether they are done. */
+/**
+ * How long a pass waits for transactions that began before the segment listened, and how often it looks
+ * whether they ended.
+ */
 const WAIT_MS = MINUTE
 const LOOK_EVERY_MS = 100
 
-/** What is read of a segment to find out what it needs. */
+/** The columns of a segment that tell what it needs. */
 export const SEGMENT_STATE = {
   ...{
     id: true,
@@ -53,8 +59,8 @@ export type SegmentState = {
 export type Moment = { now: number; oldestXid: bigint }
 
 /**
- * The next part of a pass over all contacts, a count of stored members, or a look for windows that have passed; `at`
- * says when it is due. What is urgent does not wait for its share of the time.
+ * The next part of a pass over all contacts, a count of stored members, or a look for windows that have
+ * passed; `at` says when it is due. An urgent duty does not wait for its share of the time.
  */
 export type Duty =
   | { task: 'pass' | 'count'; segmentId: string; isUrgent: boolean; at: number }
@@ -62,7 +68,7 @@ export type Duty =
 
 const isDynamic = ({ type }: SegmentState): boolean => type === 'DYNAMIC'
 
-/** Somebody waits for the pass: it was asked for, or the condition is new. */
+/** A caller waits for the pass: it was asked for, or the condition is new. */
 const isUrgent = ({ pass, passAsked, passAfter, passIsSlow }: SegmentState): boolean =>
   passAsked > pass || (passAfter !== null && !passIsSlow)
 
@@ -75,19 +81,23 @@ function settledAt({ pass, passAsked, passAfter, updatedAt }: SegmentState, now:
 }
 
 /**
- * When a pass may begin: who began to write before the segment listened has said nothing to it, so the pass has to see what
- * he wrote. One that never ends is not waited for; another pass is made when he is done.
+ * When a pass may begin. Transactions that began before the segment listened did not record their changes for
+ * it, so the pass has to see those. It does not wait for one that never ends; another pass follows when that
+ * one has ended.
  */
 function heardAt({ passAfter, listeningXid, listeningAt }: SegmentState, { now, oldestXid }: Moment): number {
   if (passAfter !== null || listeningXid === null || listeningXid < oldestXid) return 0
   return Math.min(after(listeningAt, WAIT_MS), now + LOOK_EVERY_MS)
 }
 
-/** When it is tried again to see those whom the last pass did not wait for; never, when there were none. */
+/**
+ * When a pass is repeated to see the transactions that the last one did not wait for; never, when there were
+ * none.
+ */
 const repeatedAt = ({ listeningXid }: SegmentState, { now, oldestXid }: Moment): number =>
   listeningXid === null ? Number.POSITIVE_INFINITY : listeningXid < oldestXid ? 0 : now + WAIT_MS
 
-/** What a segment needs, and when. */
+/** The duties of a segment, and when they are due. */
 function dutiesOf(segment: SegmentState, moment: Moment): Duty[] {
   const duty = (task: 'pass' | 'count', at: number, urgent = false): Duty => ({
     ...{ task, segmentId: segment.id, isUrgent: urgent },
@@ -111,8 +121,8 @@ function dutiesOf(segment: SegmentState, moment: Moment): Duty[] {
 const rankOf = ({ isUrgent: urgent, task }: Duty): number => (urgent ? 0 : task === 'windows' ? 1 : 2)
 
 /**
- * What is to be done next for a project's segments: the urgent first, then windows, which are late at once, then what
- * is due for longest. What is not due yet comes last.
+ * The next duty for a project's segments: urgent ones first, then windows, which are late at once, then the
+ * one that is due for longest. Duties that are not due yet come last.
  */
 export function nextDuty(segments: SegmentState[], windowsAt: number, moment: Moment): Duty | null {
   const { now } = moment

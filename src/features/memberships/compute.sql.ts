@@ -35,9 +35,7 @@ export const checkOf = statement<{ projectId: string; clockShift: number }, Chec
    from segment_checks where project_id = :projectId::uuid`,
 )
 
-/**
- * Lets the project rest and has it looked at again at `dueAt`, unless somebody has asked for it since it was due last.
- */
+/** Lets the project rest until `dueAt`, unless another look at its segments was asked for meanwhile. */
 export const restUntil = statement<{ projectId: string; dueAt: Date; restsUntil: Date; seenDueAt: Date }>(
   'rest-segments',
   `update segment_checks set due_at = case when due_at = :seenDueAt::timestamptz then :dueAt::timestamptz
@@ -70,8 +68,9 @@ export const noteWindows = statement<{
 )
 
 /**
- * Asks for a pass over all contacts of a segment that begins after this, and says which it will be: not
- * the next number, which a segment gets that has changed, so that it is known that somebody waits. A later one does as well.
+ * Asks for a pass over all contacts of a segment that begins after this, and returns its number. It is not
+ * the next number, which a changed segment gets, so that a pass that a caller waits for can be told apart.
+ * Any later pass serves as well.
  */
 export const askPass = statement<{ projectId: string; segmentId: string }, { asked: number }>(
   'ask-segment-pass',
@@ -79,7 +78,7 @@ export const askPass = statement<{ projectId: string; segmentId: string }, { ask
    returning pass_asked as asked`,
 )
 
-/** Asks for passes of segments for which nobody waits. */
+/** Asks for passes of segments that no caller waits for. */
 export const askPasses = statement<{ projectId: string; segmentIds: string[] }>(
   'ask-segment-passes',
   `update segments set pass_asked = greatest(pass_asked, pass + 1) where project_id = :projectId::uuid
@@ -93,7 +92,7 @@ export const holdPass = statement<{ projectId: string; segmentId: string; until:
      and id = :segmentId::uuid`,
 )
 
-/** Has the members of a segment be counted as if they had been at a time. */
+/** Dates the last count of a segment's members at `until`, so that the next one waits. */
 export const holdCount = statement<{ projectId: string; segmentId: string; until: Date }>(
   'hold-segment-count',
   `update segments set counted_at = :until::timestamptz where project_id = :projectId::uuid
@@ -133,8 +132,8 @@ export const advancePass = statement<
 const MAX_COUNTED = 500_000
 
 /**
- * Ends it, and keeps what it did beside what the next one will do. Members that are not stored were counted; of the
- * others some may have been deleted meanwhile.
+ * Ends it, and keeps its results beside those of the next pass. Members that are not stored were counted;
+ * some of the others may have been deleted meanwhile.
  */
 export const endPass = statement<
   { projectId: string; segmentId: string; revision: number; now: Date },

@@ -23,7 +23,7 @@ import { applyMoves, audienceOf, withMemberships } from './membership.ts'
 /** Segments of a project have to be looked at: a pass was asked for, or something is due. */
 export const segmentComputingWork = workKind('segments.compute')
 
-/** Has a worker look at the project's segments, after the commit of what it is to do. */
+/** Has a worker look at the project's segments after the commit. */
 export async function askForChecks(tx: Ctx): Promise<void> {
   await tx.sql(checkNow, { projectId: projectIdOf(tx), clockShift: tx.services.clockShift() })
   tx.requestWork(segmentComputingWork)
@@ -52,7 +52,7 @@ export async function removePart(ctx: Ctx, size: number): Promise<boolean> {
 const MAX_MOVES = 5_000
 const FIRST_ID = earliestId(new Date(0))
 
-/** What the condition cannot be evaluated for, whatever the state of the database is. */
+/** Thrown when the condition cannot be evaluated, whatever the state of the database is. */
 export class BrokenSegment extends Error {
   constructor(cause: unknown) {
     super('The condition cannot be evaluated', { cause })
@@ -60,10 +60,10 @@ export class BrokenSegment extends Error {
 }
 
 /**
- * Does the next part of the pass over all contacts of a segment, `size` contacts at most, or begins it. Members of a
- * tracked one enter and leave; of one that is tracked no more they leave, and those that the condition has are counted.
- * A condition that changes meanwhile ends the pass: the next one is asked for already. False when another slice is at
- * the project's members.
+ * Does the next part of the pass over all contacts of a segment, `size` contacts at most, or begins it.
+ * Members of a tracked segment enter and leave; a segment that is tracked no more loses its members, and the
+ * matching contacts are counted. A condition that changes meanwhile ends the pass: the next one is asked for
+ * already. Returns false when another slice holds the project's members.
  */
 export async function passPart(ctx: Ctx, segmentId: string, size: number): Promise<boolean> {
   const projectId = projectIdOf(ctx)
@@ -99,7 +99,10 @@ export async function passPart(ctx: Ctx, segmentId: string, size: number): Promi
   return done ?? false
 }
 
-/** Who enters a segment that is not filled because of something that it has heard of: he was not there before. */
+/**
+ * Contacts that enter a segment before it is filled because of a change that it has heard of: they did not
+ * match before.
+ */
 async function heardOf(
   tx: Ctx,
   { computedAt, listeningAt }: Segment,
@@ -118,7 +121,7 @@ async function heardOf(
   return new Set(heard.map(([contactId]) => contactId))
 }
 
-/** Where the pass goes on, after it has begun if it has to; null when there is nobody to look at. */
+/** Where the pass goes on, after beginning it if necessary; null when no contact is left to look at. */
 async function rangeOf(tx: Ctx, segment: Segment): Promise<{ after: string; until: string } | null> {
   const { projectId, id, revision, pass, passAsked, passAfter, passUntil, passIsSlow } = segment
   const goesOn = passAfter !== null && passUntil !== null && !(passIsSlow && passAsked > pass)
@@ -139,7 +142,7 @@ async function rangeOf(tx: Ctx, segment: Segment): Promise<{ after: string; unti
 type Part = { segment: Segment; audience: Audience; now: Date; after: string; last: string }
 type Found = { moves: Difference[]; counted: number; last: string }
 
-/** Who moves in a part of the contacts, which ends earlier when there are many. */
+/** Contacts that move in a part, which ends earlier when many move. */
 async function findMoves(tx: Ctx, { segment, audience, now, after, last }: Part): Promise<Found> {
   const { projectId, id: segmentId, trackMembership } = segment
   const condition = compileTree(audience, now)

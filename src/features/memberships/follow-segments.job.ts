@@ -6,7 +6,7 @@ import { followBatch, type Known, leaveToPasses } from './follow.ts'
 /** Changes of one commit. */
 const BATCH = 2_000
 const SMALLEST_BATCH = 1
-/** Until the slice that is at it has ended. */
+/** Waiting time for another slice that follows the same project. */
 const BUSY_MS = 100
 
 /** Has the tracked segments of projects follow changes of contacts. */

@@ -4,10 +4,10 @@ import { earliestId } from '../../lib/ids.ts'
 
 export type ChangeRow = { id: string; contactId: string; name: string | null; keys: string[] | null }
 
-/** What has changed: null of a contact that is new. */
+/** The names that have changed; null for a new contact. */
 export type Topics = { events: Set<string>; keys: Set<string> | null; lastChange: string }
 
-/** What has changed of each contact, in the order of the changes. */
+/** The changes of each contact, in their order. */
 export function topicsByContact(changes: ChangeRow[]): Map<string, Topics> {
   const all = new Map<string, Topics>()
   for (const { id, contactId, name, keys } of changes) {

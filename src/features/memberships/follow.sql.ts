@@ -56,7 +56,7 @@ const TRACKED = `select id, revision, computed_at is not null as "isFilled", pas
 export const allTracked = statement<{ projectId: string }, TrackedRow>('all-tracked-segments', TRACKED)
 
 /**
- * Those that name one of the events, fields, keys of data or segments, themselves or in the conditions of
+ * Segments that name one of the events, fields, keys of data or segments, themselves or in the conditions of
  * segments that they name. Index: interests_listening.
  */
 export const trackedThatAsk = statement<

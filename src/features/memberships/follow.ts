@@ -28,7 +28,7 @@ import { applyMoves, audienceOf, type Move, withMemberships } from './membership
 
 /** Evaluations of one commit: contacts by segments. */
 const MAX_PAIRS = 200_000
-/** Members that one commit moves, and how long it evaluates: others wait for what it holds. */
+/** Members that one commit moves, and milliseconds that it evaluates: others wait for its locks. */
 const MAX_MOVES = 5_000
 const EVALUATE_MS = 500
 /** Contacts between two looks at the time and at other work of the process. */
@@ -39,7 +39,10 @@ type Tracked = TrackedRow & { audience: Audience; named: Named; heardFrom: strin
 /** Audiences that a slice has read already, by segment and revision. */
 export type Known = Map<string, Tracked>
 
-/** What came of a batch: another slice is at it; it took too long; there are more changes; there are none. */
+/**
+ * Outcome of a batch: another slice holds the project; it took too long; there are more changes; there are
+ * none.
+ */
 type Followed = 'busy' | 'slow' | 'more' | 'done'
 
 /**
@@ -101,7 +104,10 @@ function askingSegments(tx: Ctx, topics: Map<string, Topics>): Promise<TrackedRo
   return tx.sql(trackedThatAsk, { projectId: projectIdOf(tx), ...together })
 }
 
-/** The segments that name what has changed. One that cannot be read is noted and left out: a pass makes up for it. */
+/**
+ * The segments that name what has changed. A segment that cannot be read is noted and left out: a pass
+ * corrects it later.
+ */
 async function askedSegments(
   tx: Ctx,
   topics: Map<string, Topics>,
@@ -159,7 +165,7 @@ async function subjectsFor(tx: Ctx, ids: string[], segments: Tracked[]): Promise
 
 type Batch = { topics: Map<string, Topics>; segments: Tracked[]; subjects: Map<string, Subject>; now: Date }
 
-/** Who moves, of the first contacts: up to the place `last`, as far as one commit goes. */
+/** The first contacts that move: up to the place `last`, as far as one commit goes. */
 async function evaluate(ids: string[], batch: Batch): Promise<{ moves: Move[]; last: number }> {
   const began = performance.now()
   const moves: Move[] = []
@@ -184,8 +190,8 @@ function movesOf(contactId: string, { topics, segments, subjects, now }: Batch):
 }
 
 /**
- * Before a segment is filled, whom its first pass has yet to look at is left to it: he was there before, unless something has
- * happened since that the segment hears of.
+ * Before a segment is filled, contacts that its first pass has yet to look at are left to it: they matched
+ * before, unless something has happened since that the segment hears of.
  */
 const isLeftToPass = (
   { isFilled, after, until, heardFrom }: Tracked,

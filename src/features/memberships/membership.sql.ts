@@ -115,7 +115,7 @@ export const countStored = statement<{ projectId: string; segmentId: string; now
    select coalesce((select member_count from kept), members) as count from counted`,
 )
 
-/** Notes that the members of a segment, which is deleted, are to be removed. */
+/** Notes that the members of a deleted segment are to be removed. */
 export const noteRemoval = statement<{ projectId: string; segmentId: string }>(
   'note-segment-removal',
   'insert into segment_removals (project_id, segment_id) values (:projectId::uuid, :segmentId::uuid)',

@@ -10,9 +10,9 @@ import { followWindows, leaveWindowsToPasses } from './windows.ts'
 /** Contacts of one commit; fewer when that took too long. */
 const SIZE = 5_000
 const SMALLEST_SIZE = 20
-/** Of the windows that have passed a share can be looked at. */
+/** Smallest size of a part: windows that have passed can be looked at in small shares. */
 const SMALLEST_SHARE = 1
-/** How long a pass rests of which even the smallest part took too long: somebody may hold what it needs. */
+/** How long a pass rests when even its smallest part took too long: another transaction may hold the rows. */
 const REST_MS = 10_000
 
 /** False when another slice is at the project's members. */

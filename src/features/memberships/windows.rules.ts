@@ -6,7 +6,10 @@ export type Passed = { since: Date; before: Date }
 
 const shifted = (time: Date, window: Window): number => time.getTime() - millisecondsOf(window)
 
-/** What has left a window between two looks: it began after `from` minus its length, and by `to` minus its length. */
+/**
+ * The span that has left a window between two looks: it began after `from` minus its length, and by `to`
+ * minus its length.
+ */
 const passed = (window: Window, from: Date, to: Date): Passed => ({
   since: new Date(shifted(from, window)),
   before: new Date(shifted(to, window)),
@@ -15,11 +18,14 @@ const passed = (window: Window, from: Date, to: Date): Passed => ({
 export type Boundaries = {
   events: (Passed & { name: string })[]
   created: Passed[]
-  /** Whom all contacts have to be searched for, and what changes for them as filters name it; null: nobody. */
+  /**
+   * The filters that all contacts have to be searched for, and the keys that change for those contacts; null:
+   * none.
+   */
   search: { tree: FilterTree; keys: string[] } | null
 }
 
-/** For what in the conditions windows have passed between `from` and `to`. */
+/** The parts of the conditions whose windows have passed between `from` and `to`. */
 export function boundariesOf(trees: FilterTree[], from: Date, to: Date): Boundaries {
   const boundaries: Boundaries = { events: [], created: [], search: null }
   const [filters, keys] = [new Map<string, Filter>(), new Set<string>()]
@@ -35,7 +41,7 @@ export function boundariesOf(trees: FilterTree[], from: Date, to: Date): Boundar
       if (test.on === 'event') boundaries.events.push({ name: test.name, ...span })
       else if (test.on === 'createdAt') boundaries.created.push(span)
       else {
-        filters.set(key, { ...filter, negated: false, test: within(test, span) })
+        filters.set(key, { ...filter, negated: false, test: insideSpan(test, span) })
         keys.add(test.on === 'data' ? `data.${test.path[0]}` : test.on)
       }
     }
@@ -53,7 +59,7 @@ function windowOf(test: Test): Window | null {
 }
 
 /** The same question about the span instead of a window. */
-function within(test: Test, { since, before }: Passed): Test {
+function insideSpan(test: Test, { since, before }: Passed): Test {
   const is = { is: 'span', span: { from: since.getTime(), before: before.getTime() } } as const
   if (test.on === 'data') return { ...test, is: { is: 'date', test: is } }
   return { on: 'updatedAt', is }

@@ -4,7 +4,7 @@ import { isKept } from '../../db/kept-contacts.sql.ts'
 import { statement, unpreparedStatement } from '../../db/sql.ts'
 import type { JsonValue } from '../../lib/json.ts'
 
-/** Conditions that a tracked segment is made of and that depend on time. Index: interests_listening. */
+/** Conditions of tracked segments that depend on time. Index: interests_listening. */
 export const timedConditions = statement<{ projectId: string }, { condition: JsonValue }>(
   'timed-conditions',
   `select condition from segments s
@@ -32,7 +32,7 @@ export const eventsPassed = unpreparedStatement<
   ),
 )
 
-/** Contacts made between two times, whose ids are between two others (arrays). Key: contacts_pkey. */
+/** Contacts created between two times, whose ids are between two others (arrays). Key: contacts_pkey. */
 export const contactsAged = unpreparedStatement<
   { projectId: string; now: Date; since: Date[]; before: Date[]; firstIds: string[]; lastIds: string[] },
   Noted
@@ -48,7 +48,7 @@ export const contactsAged = unpreparedStatement<
 
 type PartParams = { projectId: string; now: Date; after: string; until: string; keys: string[] }
 
-/** Of the contacts between two of them those that a condition has; `keys`: what of them to look at. */
+/** Contacts between two ids that fulfil a condition; `keys` names what to look at of them. */
 export const contactsPassed = (condition: Predicate) =>
   unpreparedStatement<PartParams & PredicateParams, Noted>(
     timeChanges(

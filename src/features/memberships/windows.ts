@@ -11,7 +11,7 @@ import { withMemberships } from './membership.ts'
 import { type Boundaries, boundariesOf } from './windows.rules.ts'
 import { contactsAged, contactsPassed, eventsPassed, timedConditions } from './windows.sql.ts'
 
-/** By how much the time in a contact's id may differ from when it was made. */
+/** By how much the time in a contact's id may differ from the time of its creation. */
 const ID_SLACK_MS = 60_000
 const FIRST_ID = earliestId(new Date(0))
 
@@ -72,7 +72,7 @@ async function timedTrees(tx: Ctx): Promise<FilterTree[]> {
     try {
       return [parseTree(condition, 'condition')]
     } catch {
-      // One that cannot be read is noted by whoever evaluates it.
+      // The evaluation of the segment reports a condition that cannot be read.
       return []
     }
   })
@@ -97,7 +97,7 @@ async function noteIndexed(tx: Ctx, { events, created }: Boundaries, now: Date):
 
 type Range = { after: string; size: number; now: Date }
 
-/** The next contacts of a search; `last` is null when it has come to the end. */
+/** The next contacts of a search; `last` is null at its end. */
 async function noteSearched(
   tx: Ctx,
   { search }: Boundaries,

@@ -3,13 +3,13 @@ import { statement } from '../../db/sql.ts'
 import { tallyCte } from '../../messages/ledger.sql.ts'
 
 /**
- * For who runs the service: over all projects, or over the one given. Mail that was given up stays in `deliveries`, never
- * due, until it is put back or its content goes at the end of its retention.
+ * For the operator: over all projects, or over the one given. Mail that was given up stays in `deliveries`,
+ * never due, until it is put back or its content expires.
  */
 
 export type MailCounts = { pending: number; active: number; failed: number; oldestSeconds: number | null }
 
-/** Of a project, or of all. The table holds what waits only. */
+/** Counts the mail of a project, or of all. The table holds only waiting mail. */
 export const mailCounts = statement<{ projectId: string | null; clockShift: number }, MailCounts>(
   'mail-counts',
   `select count(*) filter (where taken_by is null and due_at < 'infinity')::int as pending,
@@ -29,7 +29,10 @@ export type DeadMail = {
   failedAt: Date
 }
 
-/** Of a project, or of all. What fails is not touched again, so it failed at updated_at. */
+/**
+ * The latest failed mail of a project, or of all. Failed mail is not changed again, so it failed at
+ * updated_at.
+ */
 export const latestDeadMail = statement<{ projectId: string | null; limit: number }, DeadMail>(
   'latest-dead-mail',
   `select e.project_id as "projectId", e.id, e.to_email as "to", e.error, e.attempts, e.updated_at as "failedAt"
@@ -41,9 +44,9 @@ export const latestDeadMail = statement<{ projectId: string | null; limit: numbe
 export type ConsideredMail = { projectId: string; id: string; redriven: boolean }
 
 /**
- * Puts failed mail back into the queue as if it had just come, when its content or its campaign still exists: that of a project (null:
- * of all) and with some ids (null: all). Looks at `limit` messages after the one that is named, so that what fails
- * again meanwhile is not met twice. Key: deliveries_pkey.
+ * Puts failed mail back into the queue as new, when its content or its campaign still exists: mail of a
+ * project (null: of all) and with some ids (null: all). Looks at `limit` messages after the one that is named, so that mail
+ * that fails again meanwhile is not met twice. Key: deliveries_pkey.
  */
 export const putBack = statement<
   {

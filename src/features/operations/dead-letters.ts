@@ -1,4 +1,5 @@
 import type { Ctx } from '../../ctx.ts'
+import { untilFewer } from '../../lib/async/until-fewer.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
 import { type DeadMail, latestDeadMail, type MailCounts, mailCounts, putBack } from './dead-letters.sql.ts'
 
@@ -25,7 +26,7 @@ export type RedrivenMail = {
   redriven: number
   /** Left as they are: their content has been removed at the end of its retention. */
   withoutContent: number
-  /** Of the ids given, those that are no failed mail. */
+  /** Those of the given ids that are no failed mail. */
   notFailed: string[]
 }
 
@@ -38,8 +39,7 @@ export async function redriveMail(
   const notMet = new Set(input.ids)
   const projects = new Set<string>()
   let last = { projectId: FIRST, id: FIRST }
-  let considered = BATCH
-  while (considered === BATCH) {
+  await untilFewer(BATCH, async () => {
     const batch = await ctx.sql(putBack, {
       ...input,
       afterProject: last.projectId,
@@ -56,8 +56,8 @@ export async function redriveMail(
       } else result.withoutContent += 1
     }
     last = batch.at(-1) ?? last
-    considered = batch.length
-  }
+    return batch.length
+  })
   for (const projectId of projects) ctx.services.work.ask(mailDeliveryWork, { projectId, standing: 'left' })
   return { ...result, notFailed: [...notMet] }
 }

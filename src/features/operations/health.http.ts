@@ -21,7 +21,7 @@ export function healthRoutes(parts: HttpParts): ServerRoute[] {
   ]
 }
 
-/** Whoever asks while somebody else is asking gets the same answer: the check has one connection. */
+/** Requests at the same time share one check and its answer: the check has one connection. */
 function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | null = null
   return () => {

@@ -7,7 +7,7 @@ import { homePage } from '../../pages/home-page.ts'
 /** Styles and scripts are asked for again each time and answered with 304; the sign is kept for a day. */
 const cachingOf = (path: string) => (path.startsWith('/favicon') ? 'public, max-age=86400' : 'no-cache')
 
-/** The page at the top of the service, and what all pages load. */
+/** The page at the top of the service, and the files that all pages load. */
 export function homeRoutes({ services: { config } }: HttpParts): ServerRoute[] {
   const html = homePage({ development: config.environment !== 'production', apiUrl: config.apiUrl })
   const answers = [

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Ctx, forProject, projectIdOf } from '../../ctx.ts'
+import { untilFewer } from '../../lib/async/until-fewer.ts'
 import { earliestId } from '../../lib/ids.ts'
 import { defineJob } from '../../queue/define-job.ts'
 import { deleteImagesBefore } from '../uploads/uploads.ts'
@@ -16,7 +17,7 @@ import { forgetEventNames, forgetUnusedFields } from './unused-names.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-/** Rows per statement: short enough that nobody waits for the locks. */
+/** Rows per statement: few enough that other statements hardly wait for the locks. */
 const BATCH = 1_000
 /** Reports of imports and bulk changes that a project keeps, however new they are. */
 const MAX_JOBS = 10_000
@@ -34,10 +35,13 @@ export const purgeExpiredJob = defineJob({
   cron: '17 * * * *',
   async handle(ctx) {
     const before = daysAgo(ctx, ctx.config.idempotencyTtlHours / 24)
-    await repeat(BATCH, async () => (await ctx.sql(purgeIdempotencyKeys, { before, limit: BATCH })).length)
+    await untilFewer(
+      BATCH,
+      async () => (await ctx.sql(purgeIdempotencyKeys, { before, limit: BATCH })).length,
+    )
     const projects = await ctx.db.project.findMany({ select: { id: true } })
     for (const { id } of projects) await purgeProject(forProject(ctx, id))
-    // Last: a store that is away must not keep the rest.
+    // Images come last: a store that is away must not keep the rest from being removed.
     for (const { id } of projects) await purgeImages(forProject(ctx, id))
   },
 })
@@ -63,7 +67,7 @@ async function purgeProject(ctx: Ctx): Promise<void> {
     () => ctx.sql(purgeEventCounts, counts),
     () => ctx.sql(purgeFieldDeletions, { ...counts, before: daysAgo(ctx, 1) }),
   ]) {
-    await repeat(BATCH, async () => (await purge()).length)
+    await untilFewer(BATCH, async () => (await purge()).length)
   }
   await forgetEventNames(ctx, daysAgo(ctx, 2))
   await forgetUnusedFields(ctx, daysAgo(ctx, config.unusedFieldRetentionDays))
@@ -71,9 +75,5 @@ async function purgeProject(ctx: Ctx): Promise<void> {
 
 async function purgeImages(ctx: Ctx): Promise<void> {
   const days = ctx.config.uploadRetentionDays
-  if (days > 0) await repeat(IMAGES, () => deleteImagesBefore(ctx, daysAgo(ctx, days), IMAGES))
-}
-
-async function repeat(batch: number, purge: () => Promise<number>): Promise<void> {
-  while ((await purge()) === batch);
+  if (days > 0) await untilFewer(IMAGES, () => deleteImagesBefore(ctx, daysAgo(ctx, days), IMAGES))
 }

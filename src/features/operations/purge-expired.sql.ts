@@ -89,7 +89,7 @@ export const purgeEventCounts = statement<{ before: Date; limit: number; project
    where c.project_id = :projectId::uuid and c.name = old.name and c.day = old.day returning c.name as id`,
 )
 
-/** What came of deletions of fields that ended before `before`. Key: the primary one. */
+/** Results of deletions of fields that ended before `before`. Key: the primary one. */
 export const purgeFieldDeletions = statement<
   { before: Date; limit: number; projectId: string },
   { id: string }

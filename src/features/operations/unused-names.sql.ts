@@ -11,7 +11,7 @@ const isUnnamed = (kind: string) => `(select true from interests i
   where i.project_id = :projectId::uuid and i.kind = '${kind}' and i.name = n.name limit 1) is null`
 
 /**
- * Forgets at most `limit` names of which there are no events, nor have been tracked since `before`. Indexes:
+ * Forgets at most `limit` names that have no events and were not tracked since `before`. Indexes:
  * event_names_pkey, events_project_id_name_created_at_contact_id_idx.
  */
 export const forgetUnusedEventNames = statement<
@@ -63,7 +63,7 @@ export const noteFieldsSeen = statement<{ projectId: string; names: string[]; no
      and name = any(:names::text[])`,
 )
 
-/** Forgets those of the fields that nobody has set since `before`. */
+/** Forgets those of the fields that were not set since `before`. */
 export const forgetFields = statement<{ projectId: string; names: string[]; before: Date }>(
   'forget-fields',
   `delete from contact_fields

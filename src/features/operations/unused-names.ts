@@ -1,4 +1,5 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { untilFewer } from '../../lib/async/until-fewer.ts'
 import { earliestId } from '../../lib/ids.ts'
 import {
   fieldsNotSeen,
@@ -8,7 +9,7 @@ import {
   noteFieldsSeen,
 } from './unused-names.sql.ts'
 
-/** Rows per statement: short enough that nobody waits for the locks. */
+/** Rows per statement: few enough that other statements hardly wait for the locks. */
 const BATCH = 1_000
 /** Names of fields that are looked for in one walk over the contacts; the others follow in the next hours. */
 const FIELDS = 500
@@ -19,13 +20,13 @@ const FIELDS = 500
  */
 export async function forgetEventNames(ctx: Ctx, before: Date): Promise<void> {
   const params = { projectId: projectIdOf(ctx), before, limit: BATCH }
-  while ((await ctx.sql(forgetUnusedEventNames, params)).length === BATCH);
+  await untilFewer(BATCH, async () => (await ctx.sql(forgetUnusedEventNames, params)).length)
 }
 
 /**
- * Forgets names of fields that were not set since `before` and that no contact has. Whether one has them only the
- * contacts can say: they are walked over in short statements, as far as it takes to find every name, and what is found
- * is not looked for again before it has been unused for as long.
+ * Forgets names of fields that were not set since `before` and that no contact has. Only the contacts can
+ * tell that: short statements walk over them until every name is found, and a name that is found is not
+ * looked for again before it has been unused for as long.
  */
 export async function forgetUnusedFields(ctx: Ctx, before: Date): Promise<void> {
   const projectId = projectIdOf(ctx)

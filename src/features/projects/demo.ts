@@ -6,13 +6,16 @@ import { createProject, type ProjectKeys } from './projects.ts'
 
 export type Demo = { keys: ProjectKeys; domain: string }
 
-/** A name that RFC 2606 keeps for examples: it can belong to nobody. */
+/** A name that RFC 2606 reserves for examples: it can belong to no one. */
 const DEMO_DOMAIN = 'example.com'
 
-/** Any number; two processes that start at once must not both make the demo project. */
+/** Any number; two processes that start at once must not both create the demo project. */
 const lockDemo = statement<None>('lock-demo', 'select pg_advisory_xact_lock(1836544618)::text')
 
-/** Makes a first project in an empty database, so that a newcomer can send at once; null when there is one. */
+/**
+ * Creates a first project in an empty database, so that a newcomer can send at once; returns null when a
+ * project exists.
+ */
 export async function createDemo(services: Services): Promise<Demo | null> {
   return createCtx(services, SYSTEM, 'demo').atomically(async (ctx) => {
     await ctx.sql(lockDemo, {})

@@ -35,7 +35,7 @@ const AudiencePreviewRef = builder.objectRef<AudiencePreview>('AudiencePreview')
 builder.queryField('previewAudience', (t) =>
   t.field({
     description:
-      'Counts the contacts of a condition, a segment or the whole project, and those that would receive mail.',
+      'Counts the contacts of a condition, a segment or the whole project, and how many of them would receive mail.',
     type: AudiencePreviewRef,
     access: 'secretKey',
     args: { input: t.arg(inputArgument('PreviewAudienceInput', previewAudienceInput, [MessageTypeRef])) },

@@ -16,7 +16,7 @@ const RECEIVES = mayReceiveSql({
   suppressed: '(s.email is not null)',
 })
 
-/** Of the contacts that a condition has: how many would get mail of a type. */
+/** Counts the contacts that fulfil a condition and would get mail of a type. */
 export const audienceCount = (condition: Predicate) =>
   analyticStatement<{ projectId: string; type: MessageType } & PredicateParams, AudienceCount>(
     `select count(*)::int as matching,

@@ -24,7 +24,7 @@ export async function getSegment(ctx: Ctx, id: string): Promise<Segment> {
   return segment
 }
 
-/** The segment as it is now, which nobody else changes until the transaction ends. */
+/** The segment as it is, locked against changes until the transaction ends. */
 export async function lockedSegment(tx: Ctx, id: string): Promise<Segment> {
   if (!isId(id)) throw notFound('The segment')
   const [locked] = await tx.sql(lockSegment, { projectId: projectIdOf(tx), id })

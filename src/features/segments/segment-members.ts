@@ -42,7 +42,7 @@ export async function addSegmentMembers(
     const found = () => tx.sql(contactsByEmail, { projectId: projectIdOf(tx), emails: addresses })
     const missing = missingFrom(addresses, await found())
     const made = createMissing ? await ensureContacts(tx, missing, subscribed) : []
-    // Asked again: a contact that a concurrent request makes at this moment is not among those that are made here.
+    // Read again, because a concurrent request may have created some of them at this moment.
     const known = await found()
     const ids = known.map((contact) => contact.id)
     const { entered } = await moveOnList(tx, segment, ids, true)
@@ -72,7 +72,10 @@ const missingFrom = (addresses: string[], known: { email: string }[]): string[] 
   return addresses.filter((address) => !found.has(address))
 }
 
-/** The members as they are now, the newest contacts first; of a DYNAMIC segment whoever its condition has. */
+/**
+ * The present members, the newest contacts first; those of a DYNAMIC segment are the contacts that fulfil its
+ * condition.
+ */
 export async function listSegmentMembers(
   ctx: Ctx,
   id: string,

@@ -32,7 +32,7 @@ const SegmentTypeRef = defineEnum<SegmentType>('SegmentType', {
 })
 
 export const SegmentRef = builder.prismaObject('Segment', {
-  description: 'A part of the contacts: those that meet a condition, or a list.',
+  description: 'A part of the contacts: all that meet a condition, or a list.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('segment')),
     projectId: t.exposeID('projectId', PROJECT_ID),

@@ -42,6 +42,6 @@ export const updateSegmentInput = z
     trackMembership: optional(z.boolean()).describe('Whether entries and exits are recorded as events.'),
   })
   .meta({
-    description: 'The fields of a segment to change; what is left out stays as it is.',
+    description: 'Fields of a segment to change; fields that are left out stay as they are.',
     examples: [{ name: 'Pro and team customers' }],
   })

@@ -7,13 +7,13 @@ export const segmentSizes = statement<{ projectId: string }, { id: string; bytes
    where project_id = :projectId::uuid order by id desc`,
 )
 
-/** Locks a segment: whoever changes it, or a list's members, waits for the others. */
+/** Locks a segment: changes of it, or of a list's members, wait for each other. */
 export const lockSegment = statement<{ projectId: string; id: string }, { id: string }>(
   'lock-segment',
   'select id from segments where project_id = :projectId::uuid and id = :id::uuid for update',
 )
 
-/** Which of the addresses are those of contacts. Index: contacts_project_id_email_key. */
+/** The addresses that contacts have. Index: contacts_project_id_email_key. */
 export const contactsByEmail = statement<
   { projectId: string; emails: string[] },
   { id: string; email: string }
@@ -23,8 +23,8 @@ export const contactsByEmail = statement<
 )
 
 /**
- * Locks a segment and those that ask for it, directly or through others, in the order in which all lock
- * them. Index: interests_project_id_kind_name_idx.
+ * Locks a segment and those that refer to it, directly or through others, in the common order. Index:
+ * interests_project_id_kind_name_idx.
  */
 export const lockWithDependents = statement<{ projectId: string; id: string }, { id: string }>(
   'lock-segment-with-dependents',
@@ -49,8 +49,8 @@ export const noteListening = statement<{ projectId: string; id: string; clockShi
 )
 
 /**
- * Has segments, which are locked, be looked at anew. They hear of nothing else that a segment that they name has
- * another condition. A pass that somebody waits for stays asked for.
+ * Has locked segments evaluated anew: nothing else tells them that a segment that they name has another
+ * condition. A pass that a caller waits for stays asked for.
  */
 export const reviseSegments = statement<{ projectId: string; ids: string[]; clockShift: number }>(
   'revise-segments',

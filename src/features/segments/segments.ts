@@ -102,8 +102,8 @@ async function counted(ctx: Ctx, segment: Segment): Promise<Segment> {
 }
 
 /**
- * Changes what is given. Members of a tracked segment follow a new condition in the background; those of one that is
- * tracked no more leave it.
+ * Changes the given fields. Members of a tracked segment follow a new condition in the background; a segment
+ * that is tracked no more loses its members.
  */
 export async function updateSegment(
   ctx: Ctx,

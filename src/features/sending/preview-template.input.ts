@@ -23,7 +23,7 @@ export const previewTemplateInput = z
       'Variables, as `data` of a message to send; they win over those of the contact.',
     ),
     contactId: optional(id).describe(
-      'Id of the contact whom the message is shown for, a UUID; without it for recipient@example.com, who has no data.',
+      'Id of the contact that the message is shown for, a UUID; by default it is shown for recipient@example.com, who has no data.',
     ),
   })
   .refine(...requiredWithout('templateId', 'subject'))

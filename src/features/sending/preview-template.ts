@@ -60,7 +60,7 @@ async function receiverOf(ctx: Ctx, { contactId, data }: PreviewInput): Promise<
   }
 }
 
-/** What a message to the contact with this `data` in the request would be filled from. */
+/** The data that fills a message to the contact with this `data` in the request. */
 const dataOf = (stored: unknown, change: DataChange): JsonObject => ({
   ...mergeData(isJsonObject(stored) ? stored : {}, change),
   ...change.values,

@@ -9,7 +9,7 @@ export type NamedAddress = { email: string; name?: string | undefined }
 
 export const MAX_RECIPIENTS = 1_000
 const MAX_NAME = 255
-/** Of "Name <address>": a name with every character escaped, and an address. */
+/** Longest "Name <address>": a name with every character escaped, and an address. */
 const MAX_TEXT = 2 * MAX_NAME + 260
 
 const ONE_ADDRESS =
@@ -40,7 +40,7 @@ function fromText(text: string): NamedAddress | null {
   if (text.length > MAX_TEXT) return null
   const [first, ...others] = addressparser(text)
   if (!first || !('address' in first) || others.length > 0) return null
-  // The parser makes the best of anything; what stands behind the address would silently be no recipient.
+  // The parser accepts almost anything; it would silently drop what follows the address.
   const last = /<([^<>]*)>\s*$/.exec(text)?.[1]?.trim()
   if (last === undefined || last !== first.address) return null
   return { email: last, name: first.name || undefined }

@@ -25,7 +25,7 @@ export type SendContextParams = {
   projectId: string
   keyHash: Buffer | null
   templateId: string | null
-  /** Of the request's sender; null when the template says who it is. */
+  /** Domain of the request's sender; null when the template names the sender. */
   domain: string | null
   /** Whether mail stays in the mailbox. */
   keepsMail: boolean
@@ -51,7 +51,7 @@ const sendContextText = (addresses: string) => `
      (select coalesce(json_agg(json_build_object('id', id, 'email', email, 'subscribed', subscribed, 'data', data)), '[]')
       from contacts where project_id = :projectId::uuid and email ${addresses}) as contacts`
 
-/** For one recipient: the planner's general plan is the best one then, and is kept. */
+/** For one recipient the planner's general plan is the best one, and is kept. */
 export const sendContextOfOne = shortStatement<SendContextParams & { address: string }, SendContext>(
   'send-context',
   sendContextText('= :address'),
@@ -64,7 +64,7 @@ export const sendContextOfMany = statement<SendContextParams & { addresses: stri
 
 export type SendRow = { admitted: boolean; stored: boolean; heard: boolean }
 
-/** What has to be done about the recipients' contacts, as far as they were read: mostly little. */
+/** The change that the recipients' contacts need, as they were read. */
 export type ContactNeed = 'insert' | 'merge' | 'nothing'
 
 /** Which parts a send's statement has; each part that is not needed costs nothing. */
@@ -93,7 +93,10 @@ const UPSERTED_CONTACTS = upsertContactCtes({
   unset: ':unset',
 })
 
-/** A concurrent request that makes the same contact breaks its unique address; the caller reads again then. */
+/**
+ * A concurrent request that creates the same contact violates its unique address; the caller reads again
+ * then.
+ */
 const INSERTED_CONTACTS = `
   contact as (
     insert into contacts (project_id, id, email, subscribed, data, created_at, updated_at)
@@ -103,7 +106,10 @@ const INSERTED_CONTACTS = `
     returning *, 'created' as outcome, false as subscription_changed
   )`
 
-/** The CTEs of the contacts, with `contact` (project_id, id, email). What is there already is held until the commit. */
+/**
+ * The CTEs of the contacts, with `contact` (project_id, id, email). Existing contacts are locked until the
+ * commit.
+ */
 const CONTACTS: Record<ContactNeed, string> = {
   insert: `${INSERTED_CONTACTS},`,
   merge: `${UPSERTED_CONTACTS},`,
@@ -116,7 +122,7 @@ const CONTACTS: Record<ContactNeed, string> = {
 
 export type RecipientParams = {
   to: string
-  /** Of the contact, if it is new. */
+  /** Id for the contact, if it is new. */
   newContactId: string
   /** The contact that the mail was rendered for. */
   contactId: string
@@ -152,7 +158,7 @@ export type SendParams = {
   Partial<OnceParams> &
   Partial<FileParams>
 
-/** Of a statement for `once`; the answer is JSON. */
+/** The answer as JSON, of a statement for `once`. */
 export type OnceParams = HeldKey & { answer: string }
 
 /** Of a statement for `files`. */
@@ -165,8 +171,8 @@ export type FileParams = {
 }
 
 /**
- * The mail was rendered for contacts as they were read a moment before. When a concurrent request has made
- * one of them since, its id, which links in the mail carry, is another: then nothing may be stored, and
+ * The mail was rendered for contacts as they were read a moment before. A concurrent request may have created
+ * one of them since, with another id than the links in the mail carry: then nothing may be stored, and
  * abort_statement ends the statement; the caller reads and renders again.
  */
 const sendText = ({ single, contacts, once, files }: SendShape) => `
@@ -201,7 +207,7 @@ const sendText = ({ single, contacts, once, files }: SendShape) => `
 
 const RENDERED_FOR_THESE = `case when exists (select from message m left join contact c using (project_id, email)
                       where c.id is distinct from m.contact_id)
-      then abort_statement('a recipient was made by a concurrent request') else true end`
+      then abort_statement('a recipient was created by a concurrent request') else true end`
 
 const ATTACHMENT_CTE = `
   attachment as (

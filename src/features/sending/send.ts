@@ -2,6 +2,7 @@ import { refusalOf } from '../../admission/access.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { contactUnsubscribed, notFound, serviceUnavailable, tooLarge } from '../../errors.ts'
 import { Pauses } from '../../lib/async/pauses.ts'
+import { retried } from '../../lib/async/retried.ts'
 import { newId } from '../../lib/ids.ts'
 import { domainOf } from '../../messages/email-address.rules.ts'
 import { mayReceive } from '../../messages/may-receive.rules.ts'
@@ -19,8 +20,6 @@ import type { SendInput } from './send.input.ts'
 import { type ContactNeed, type SendContext, sendContextOfMany, sendContextOfOne } from './send.sql.ts'
 import { type Addressed, type Message, type SendResult, store } from './store-send.ts'
 
-const ATTEMPTS = 5
-
 /**
  * Accepts a message for all of its recipients, or for none: contacts, mail and its place in the delivery
  * queue are one commit. At most two round trips: one reads, one writes; new fields of contacts are recorded in between.
@@ -28,13 +27,10 @@ const ATTEMPTS = 5
 export async function sendEmail(ctx: Ctx, input: SendInput): Promise<SendResult> {
   const files = readAttachments(ctx.config, input.attachments ?? [])
   const change = readData(input.data)
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const result = await tryToSend(ctx, input, change, files)
-    if (!result) continue
-    ctx.requestWork(mailDeliveryWork, PRIORITIES.transactional)
-    return result
-  }
-  throw serviceUnavailable()
+  const result = await retried(() => tryToSend(ctx, input, change, files))
+  if (!result) throw serviceUnavailable()
+  ctx.requestWork(mailDeliveryWork, PRIORITIES.transactional)
+  return result
 }
 
 async function tryToSend(
@@ -42,7 +38,7 @@ async function tryToSend(
   input: SendInput,
   change: DataChange,
   files: AttachmentFile[],
-): Promise<SendResult | null> {
+): Promise<SendResult | undefined> {
   const now = ctx.now()
   const known = await readContext(ctx, input)
   const message = messageOf(input, known, await projectLanguage(ctx))
@@ -61,7 +57,7 @@ async function tryToSend(
   const contacts = contactNeedOf(input, change, known)
   await recordFieldNames(ctx, change.set)
   const stored = await store(ctx, { input, change, contacts, message, addressed, files, result })
-  return stored ? result : null
+  return stored ? result : undefined
 }
 
 async function readContext(ctx: Ctx, input: SendInput): Promise<SendContext> {
@@ -84,8 +80,8 @@ async function readContext(ctx: Ctx, input: SendInput): Promise<SendContext> {
 }
 
 /**
- * Whether contacts have to be made or merged. Mail to known contacts about whom the request says nothing new, and to
- * one new contact, are the usual cases, and need no merging.
+ * Whether contacts have to be created or merged. Mail to known contacts about whom the request says nothing
+ * new, and to one new contact, are the usual cases, and need no merging.
  */
 function contactNeedOf(input: SendInput, change: DataChange, { contacts }: SendContext): ContactNeed {
   if (contacts.length === 0 && input.to.length === 1) return 'insert'
@@ -142,7 +138,7 @@ type Draft = {
 /** What one request may store, all recipients together; a campaign is the way to write to many. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024
 
-/** Renders the message for each recipient, and stops when they come to more than one request may store. */
+/** Renders the message for each recipient, and stops when all together exceed what one request may store. */
 async function addressAll(ctx: Ctx, draft: Draft): Promise<Addressed[]> {
   const contacts = new Map(draft.contacts.map((contact) => [contact.email, contact]))
   const addressed: Addressed[] = []

@@ -25,13 +25,13 @@ import {
 
 /** The abort_statement function of the migrations raises it. */
 const ABORTED = 'MW001'
-/** Broken when the contact was deleted, or made by another request, since it was read. */
+/** The constraint that fails when another request has deleted or created the contact since it was read. */
 const RACES = ['emails_project_id_contact_id_fkey', 'contacts_project_id_email_key']
 
 export type SentEmail = { contact: { id: string; email: string }; email: string }
 export type SendResult = { emails: SentEmail[]; timestamp: Date }
 
-/** What the request and its template come to, for all recipients. */
+/** The message of the request and its template, for all recipients. */
 export type Message = {
   from: NamedAddress
   replyTo: string | null
@@ -62,7 +62,10 @@ export type ReadySend = {
   result: SendResult
 }
 
-/** Stores a message in one commit. False when a contact was made or deleted by another request since it was read. */
+/**
+ * Stores a message in one commit. Returns false when another request has created or deleted a contact since
+ * it was read.
+ */
 export async function store(ctx: Ctx, send: ReadySend): Promise<boolean> {
   const { contacts, addressed, files } = send
   const shape = {

@@ -10,7 +10,7 @@ export type TemplateUsage = {
   emailsSent: number
 }
 
-/** What uses a template. Campaigns hold a copy of what they send, so there are none that refer to it. */
+/** The workflow steps that use a template. Campaigns hold a copy of what they send, so none refers to it. */
 export async function templateUsage(ctx: Ctx, id: string): Promise<TemplateUsage> {
   const projectId = projectIdOf(ctx)
   if (!isId(id)) throw notFound('The template')

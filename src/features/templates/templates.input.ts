@@ -58,7 +58,7 @@ export const updateTemplateInput = z
     type: messageType.optional().describe('Kind of the messages sent from it.'),
   })
   .meta({
-    description: 'The fields of a template to change; what is left out stays as it is.',
+    description: 'Fields of a template to change; fields that are left out stay as they are.',
     examples: [{ subject: 'Good to have you here, {{name}}', replyTo: null }],
   })
 

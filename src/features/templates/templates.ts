@@ -85,8 +85,8 @@ export async function listTemplates(ctx: Ctx, query: TemplateQuery): Promise<Off
 }
 
 /**
- * Changes the fields that are given, and only those, so that changes of different fields at the same time all
- * hold. `updatedAt` stays when nothing becomes different.
+ * Changes only the given fields, so that concurrent changes of different fields are all kept. `updatedAt`
+ * stays when nothing changes.
  */
 export async function updateTemplate(ctx: Ctx, id: string, input: UpdateTemplateInput): Promise<Template> {
   const current = await getTemplate(ctx, id)
@@ -111,9 +111,9 @@ const differs = (template: Template, changes: object): boolean =>
 const STILL_REFERENCED = new Set(['23001', '23503', 'P2003'])
 
 /**
- * Deletes a template that no workflow step uses; the foreign key decides, so a step that is made at the same
- * moment is not left without it. Campaigns hold a copy of what they send and refer to no template.
- * Mail that was made from it keeps its id.
+ * Deletes a template that no workflow step uses. The foreign key decides, so a step that is created at the
+ * same moment keeps its template. Campaigns hold a copy of what they send and refer to no template. Mail sent
+ * with it keeps the template's id.
  */
 export async function deleteTemplate(ctx: Ctx, id: string): Promise<void> {
   if (!isId(id)) throw notFound('The template')
@@ -126,7 +126,9 @@ export async function deleteTemplate(ctx: Ctx, id: string): Promise<void> {
   }
 }
 
-/** Makes a new template from one of the project. Its sender was checked then, and is again when mail is sent. */
+/**
+ * Creates a copy of a template of the project. Its sender was checked then, and is again when mail is sent.
+ */
 export async function duplicateTemplate(ctx: Ctx, id: string): Promise<Template> {
   const template = await getTemplate(ctx, id)
   const now = ctx.now()

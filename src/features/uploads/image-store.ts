@@ -11,7 +11,7 @@ export type ImageStore = {
   remove: (key: string) => Promise<void>
   /** Where anyone can load the image from. */
   urlOf: (key: string) => string
-  /** What a caller is told when the store fails. */
+  /** The error that a caller receives when the store fails. */
   failure: () => AppError
 }
 

@@ -6,7 +6,7 @@ export type ImageContentType = (typeof CONTENT_TYPES)[ImageExtension]
 
 export const contentTypeOf = (extension: ImageExtension): ImageContentType => CONTENT_TYPES[extension]
 
-/** For how long it may be kept: what is under a key never changes. */
+/** Cache-Control of an image: the file under a key never changes. */
 export const IMMUTABLE = 'public, max-age=31536000, immutable'
 
 /** All that a key can be: nothing in it leads to another folder or has a meaning to a file system. */
@@ -15,7 +15,7 @@ const KEY = /^[0-9a-f]{32}\.(jpg|png|gif|webp)$/
 const isExtension = (text: string | undefined): text is ImageExtension =>
   text !== undefined && Object.hasOwn(CONTENT_TYPES, text)
 
-/** What is stored under a key; null when no image can have it. */
+/** The media type of the image under a key; null when no image can have the key. */
 export function contentTypeOfKey(key: string): ImageContentType | null {
   const extension = KEY.exec(key)?.[1]
   return isExtension(extension) ? CONTENT_TYPES[extension] : null

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts'
 import type { ImageStore } from './image-store.ts'
 import { IMMUTABLE } from './images.rules.ts'
 
-/** In milliseconds: until a connection stands, without a sign of life, and all attempts together. */
+/** In milliseconds: until the connection is open, without any data, and for all attempts together. */
 export type S3TimeLimits = { connect: number; idle: number; total: number }
 
 const TIME_LIMITS: S3TimeLimits = { connect: 5_000, idle: 10_000, total: 30_000 }
@@ -39,7 +39,7 @@ export function createS3Store(s3: S3Config, limits: S3TimeLimits = TIME_LIMITS):
 type Sdk = typeof import('@aws-sdk/client-s3')
 type Work = (client: S3Client, sdk: Sdk, signal: AbortSignal) => Promise<void>
 
-/** A client for one call: uploads are rare, and no connection stays behind for which someone had to care. */
+/** A client for one call: uploads are rare, and no connection stays open afterwards. */
 async function withClient(s3: S3Config, { connect, idle, total }: S3TimeLimits, work: Work): Promise<void> {
   // It takes a tenth of a second and 40 MB, which a service without S3 need not spend.
   const sdk = await import('@aws-sdk/client-s3')

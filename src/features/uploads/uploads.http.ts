@@ -18,7 +18,7 @@ async function serve(exchange: Exchange, config: Config, key: string): Promise<v
   const contentType = contentTypeOfKey(key)
   const image = contentType && (await openImage(config, key))
   if (!image) throw new AppError('RESOURCE_NOT_FOUND', 'There is no such image.')
-  // What is under a key never changes.
+  // The file under a key never changes.
   const etag = `"${key}"`
   const headers = { etag, ...headersOf(key, contentType) }
   if (matches(exchange.request.headers['if-none-match'], etag)) {
@@ -32,7 +32,7 @@ async function serve(exchange: Exchange, config: Config, key: string): Promise<v
   }
 }
 
-/** An image may hold anything besides its pixels: nothing of it is to be taken for a page or a script. */
+/** An image file may hold other data than pixels: a browser must take none of it for a page or a script. */
 const headersOf = (key: string, contentType: string): Headers => ({
   'content-type': contentType,
   'content-disposition': `inline; filename="${key}"`,

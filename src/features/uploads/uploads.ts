@@ -23,7 +23,7 @@ export async function uploadImage(ctx: Ctx, { image }: { image: Uint8Array }): P
   for (const [quota, more] of quotasOf(image.length)) await assertQuota(ctx, quota, { field: 'image', more })
   const store = imageStoreOf(ctx.config)
   const uploaded = {
-    // Unguessable: whoever knows the address of one image must not find others.
+    // The key cannot be guessed: the address of one image must not lead to others.
     key: `${randomBytes(16).toString('hex')}.${extension}`,
     contentType: contentTypeOf(extension),
     size: image.length,
@@ -74,7 +74,7 @@ async function record(ctx: Ctx, store: ImageStore, stored: Stored): Promise<void
       })
     })
   } catch (error) {
-    // The row may be there all the same when the answer to its commit was lost.
+    // The row may exist all the same when the answer to its commit was lost.
     if (isDatabaseUnavailable(error)) throw error
     await store.remove(stored.key).catch((cause: unknown) => {
       const { requestId } = ctx
@@ -98,8 +98,8 @@ export async function listImages(ctx: Ctx, query: PageRequest): Promise<OffsetPa
 }
 
 /**
- * Removes an image; mail that shows it shows a gap from then on. The bytes go first: what stops in between leaves a row,
- * and the same request again removes it. Throws RESOURCE_NOT_FOUND, or what the store fails with.
+ * Deletes an image; mail that shows it shows a gap from then on. The bytes go first: a failure in between
+ * leaves a row, and the same request again removes it. Throws RESOURCE_NOT_FOUND, or the error of the store.
  */
 export async function deleteImage(ctx: Ctx, key: string): Promise<void> {
   const projectId = projectIdOf(ctx)

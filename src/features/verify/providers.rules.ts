@@ -3,11 +3,11 @@ import { disposableEmailBlocklistSet } from 'disposable-email-domains-js'
 import everyProvider from 'email-providers/all.json' with { type: 'json' }
 import commonProviders from 'email-providers/common.json' with { type: 'json' }
 
-// What is known of a domain without asking anybody. Domains are ASCII and in lower case.
+// What is known of a domain without a lookup. Domains are ASCII and in lower case.
 
 const DISPOSABLE = disposableEmailBlocklistSet()
 
-/** Services that forward from addresses made for one purpose each; users have subdomains of some. */
+/** Services that forward from addresses created for one purpose each; users have subdomains of some. */
 const ALIAS_SERVICES = new Set([
   // addy.io
   '4wrd.cc',
@@ -63,7 +63,7 @@ const MISSING_PROVIDERS = [
   'zohomail.eu',
 ]
 
-/** What people write into examples, and nobody gets mail at. */
+/** Domains that people write into examples, where no one receives mail. */
 const PLACEHOLDERS = new Set(['example.com', 'mydomain.com', 'test.com', 'test.de', 'yourdomain.com'])
 
 const PROVIDERS = new Set([...everyProvider, ...MISSING_PROVIDERS])
@@ -78,15 +78,15 @@ function isWithin(domain: string, set: ReadonlySet<string>): boolean {
   return false
 }
 
-/** Addresses for a few minutes or hours, that anybody may read. */
+/** Addresses that live for a few minutes or hours and that anyone may read. */
 export const isDisposable = (domain: string): boolean => isWithin(domain, DISPOSABLE)
 
 export const isAliasService = (domain: string): boolean => isWithin(domain, ALIAS_SERVICES)
 
 /**
- * Whether anybody can have a mailbox there. From the long list of providers: the short one lacks the national
- * domains of the large ones (hotmail.co.uk) and whole countries. The long one has throw-away mail too, which
- * is another thing.
+ * Whether anyone can have a mailbox there. It uses the long list of providers: the short one lacks the
+ * national domains of the large ones (hotmail.co.uk) and whole countries. The long one also contains
+ * throw-away mail, which has a list of its own.
  */
 export const isPersonalProvider = (domain: string): boolean =>
   PROVIDERS.has(domain) && !PLACEHOLDERS.has(domain) && !isDisposable(domain) && !isAliasService(domain)

@@ -3,7 +3,7 @@ import { editDistance } from '../../lib/text/edit-distance.ts'
 import { isListedProvider, isWellKnown } from './providers.rules.ts'
 
 export type Typo = {
-  /** What was probably meant. */
+  /** The domain that was probably meant. */
   domain: string
   /**
    * So likely that it counts even if the domain takes mail: others have registered what people write by
@@ -12,13 +12,16 @@ export type Typo = {
   certain: boolean
 }
 
-/** So much of all mail goes there that a domain one slip away is rather a slip than a company. */
+/**
+ * So much mail goes to these domains that a domain one letter away is more likely a typing error than a
+ * company.
+ */
 const LARGEST = ['gmail', 'googlemail', 'hotmail', 'icloud', 'outlook', 'yahoo']
 
 /** A slip away from names of one or two letters is half of all short names. */
 const SHORTEST_LABEL = 3
 
-/** What the checker's list has by mistake. */
+/** Wrong entries of the checker's list. */
 const NOT_MEANT = new Set(['mailw.com'])
 
 const GUESSES = [
@@ -51,7 +54,10 @@ const GUESSES = [
 /** The slips that are allowed: two in a name of this length or more, one in a shorter one. */
 const LONG_LABEL = 6
 
-/** What a domain (ASCII, lower case) is a likely misspelling of; null when it is known or far from everything. */
+/**
+ * The domain that a domain (ASCII, lower case) is a likely misspelling of; null when it is known or similar
+ * to none.
+ */
 export function findTypo(domain: string): Typo | null {
   if (isWellKnown(domain)) return null
   const found = suggest({
@@ -76,7 +82,7 @@ const restOf = (domain: string) => domain.slice(domain.indexOf('.') + 1)
 
 function isPlausible(domain: string, meant: string): boolean {
   const label = labelOf(domain)
-  // Of a domain that is nobody's we know no more than that it probably ends like most do.
+  // About a domain of no listed provider we only know that it probably ends like most do.
   if (!isListedProvider(meant) && labelOf(meant) !== label) return false
   return label.length >= SHORTEST_LABEL && editDistance(domain, meant) <= (label.length >= LONG_LABEL ? 2 : 1)
 }

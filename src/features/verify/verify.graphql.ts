@@ -28,7 +28,7 @@ const EmailVerificationRef = builder.objectRef<Verification>('EmailVerification'
     }),
     isPersonalEmail: t.exposeBoolean('isPersonalEmail', {
       description:
-        'Whether the domain is one of a provider where anybody can have a mailbox, such as gmail.com.',
+        'Whether the domain belongs to a provider where anyone can have a mailbox, such as gmail.com.',
     }),
     domainExists: t.exposeBoolean('domainExists', {
       description: 'Whether the DNS knows the domain: it has NS or SOA records.',

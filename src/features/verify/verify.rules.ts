@@ -3,7 +3,7 @@ import { domainOf } from '../../messages/email-address.rules.ts'
 import { isAliasService, isDisposable, isPersonalProvider } from './providers.rules.ts'
 import { findTypo } from './typos.rules.ts'
 
-/** What the DNS says of the domain of an address, and of the name `www` in it. */
+/** The answers of the DNS about the domain of an address, and about the name `www` in it. */
 export type DnsFacts = {
   ns: DnsAnswer<unknown>
   soa: DnsAnswer<unknown>
@@ -30,7 +30,7 @@ export type EmailVerification = {
   reasons: string[]
 }
 
-/** Judges an address of good form by what is known of its domain. */
+/** Judges a well-formed address by what is known of its domain. */
 export function judgeAddress(email: string, facts: DnsFacts): EmailVerification {
   const domain = domainOf(email)
   const [local, shownDomain] = halvesOf(email)
@@ -115,7 +115,7 @@ function mailReasons(domain: string, { mx }: DnsFacts, exists: Known, takesMail:
   return []
 }
 
-/** What the codes of node:dns mean to people; the others are named. */
+/** Meaning of the codes of node:dns for people; other codes are shown as they are. */
 const FAILURES: Record<string, string> = {
   ETIMEOUT: 'no answer came in time',
   ESERVFAIL: 'the DNS server failed (SERVFAIL)',

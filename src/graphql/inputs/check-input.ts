@@ -3,7 +3,7 @@ import { type FieldError, fieldError, validationError } from '../../errors.ts'
 import { issueText } from '../../lib/issue-text.ts'
 import { isJsonObject, typeName } from '../../lib/json.ts'
 
-/** A small body with a long list must not come back as an answer of megabytes. */
+/** Most errors in an answer: a small body with a long list must not return megabytes. */
 const MAX_FIELD_ERRORS = 1_000
 
 /**
@@ -19,7 +19,10 @@ export function checkInput(schema: z.ZodType, input: unknown): unknown {
   throw validationError([...byField.values()].toReversed().slice(0, MAX_FIELD_ERRORS))
 }
 
-/** Above what any field may have; the items of a list are checked one by one, and a body can have millions. */
+/**
+ * More items than any field may have; the items of a list are checked one by one, and a body can have
+ * millions.
+ */
 const MAX_ITEMS = 40_000
 
 function assertCountable(input: unknown): void {
@@ -33,7 +36,7 @@ function assertCountable(input: unknown): void {
 
 function toFieldErrors(issue: z.core.$ZodIssue, input: unknown, at: PropertyKey[] = []): FieldError[] {
   const path = [...at, ...issue.path]
-  // Of the alternatives of a union, the one that came furthest is what the caller meant.
+  // Of the alternatives of a union, the one that matched furthest is what the caller meant.
   const closest = issue.code === 'invalid_union' ? closestAlternative(issue.errors) : null
   if (closest) return closest.flatMap((inner) => toFieldErrors(inner, input, path))
   const value = valueAt(input, path)

@@ -24,9 +24,9 @@ type FieldKind =
 const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
 /**
- * Makes a GraphQL input type from a zod schema, so that shape, rules and descriptions of an input are written
- * once; both doors are checked with the same schema, and the API description is made from it. `enums` are the
- * enumerations that it refers to.
+ * Creates a GraphQL input type from a zod schema, so that shape, rules and descriptions of an input are
+ * written once; the same schema checks both doors, and the API description is created from it. `enums` are
+ * the enumerations that it refers to.
  */
 export function inputFromZod<Schema extends z.ZodObject>(
   name: string,
@@ -50,7 +50,7 @@ export function inputFromZod<Schema extends z.ZodObject>(
         }),
       ),
   })
-  // The fields are made at run time, so the compiler cannot see that they have the schema's shape.
+  // The fields are created at run time, so the compiler cannot see that they have the schema's shape.
   return ref as unknown as InputRef<z.output<Schema>>
 }
 
@@ -87,7 +87,10 @@ function kindOf(schema: z.core.$ZodType, name: string, enums: Enums): FieldKind 
   )
 }
 
-/** Makes an enumeration that outputs show and that inputs, which are given it, refer to by `meta({ id: name })`. */
+/**
+ * Creates an enumeration that outputs show and that inputs, which receive it as an option, refer to by
+ * `meta({ id: name })`.
+ */
 export function defineEnum<Value extends string>(
   name: string,
   options: { description: string; values: Record<Value, { description: string }> },

@@ -7,7 +7,7 @@ import type { GraphQLPlugin } from './root-fields.ts'
 
 /** Documents that have more are parsed anew each time and need a key, in characters. */
 export const MAX_OPEN_DOCUMENT = 16 * 1024
-/** The largest body of a request without a key: a document, and what JSON adds. */
+/** The largest body of a request without a key: a document, and its escapes in JSON. */
 export const MAX_OPEN_BODY_BYTES = 4 * MAX_OPEN_DOCUMENT
 /** Tokens of a document without a key. The time that validation takes can grow with their square. */
 const MAX_OPEN_TOKENS = 500
@@ -15,7 +15,7 @@ const MAX_OPEN_TOKENS = 500
 const MAX_PARSED_BYTES = 16 * 1024 * 1024
 /** A token with its part of the tree and of the result of validation, as measured. */
 const TOKEN_BYTES = 512
-/** A document that is not known counts as one request more for so many characters, and as eight at most. */
+/** An unknown document counts as one more request for each of this many characters, and as eight at most. */
 const COUNTED_CHARACTERS = 1024
 const MAX_COST = 8
 
@@ -25,8 +25,9 @@ export const documentNeedsKey = () =>
   })
 
 /**
- * What documents may cost. Those that have been parsed and validated are remembered by their text, within bounds; errors
- * are not. Others are charged for by their length and take turns, between which the process does everything else.
+ * Limits the cost of documents. Those that have been parsed and validated are remembered by their text,
+ * within bounds; errors are not. Others are charged by their length and take turns, between which the process
+ * does everything else.
  */
 export function createDocuments(maxTokens: number) {
   const known = new ByteCache<DocumentNode>(MAX_PARSED_BYTES)
@@ -39,7 +40,7 @@ export function createDocuments(maxTokens: number) {
   }
   const plugin: GraphQLPlugin = {
     async onParams({ params: { query }, context: { actor, charge } }) {
-      // What is no text is refused by Yoga.
+      // Yoga refuses values that are no text.
       if (typeof query !== 'string') return
       if (actor.kind === 'anonymous' && query.length > MAX_OPEN_DOCUMENT) throw documentNeedsKey()
       const cost = Math.min(MAX_COST, Math.floor(query.length / COUNTED_CHARACTERS))

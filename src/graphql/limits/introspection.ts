@@ -22,8 +22,8 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 const LEADING_ON = new Set(['fields', 'inputFields', 'interfaces', 'possibleTypes'])
 
 /**
- * Introspection costs strangers little and answers much. It may give each part of the schema once: one __schema, no
- * lists of types within lists of types, and aliases only for what is short. No tool asks for more.
+ * Introspection costs strangers little and answers much. It may return each part of the schema once: one
+ * __schema, no lists of types within lists of types, and aliases only for short parts. No tool asks for more.
  */
 export const introspectionRule: ValidationRule = (context) => {
   let schemas = 0
@@ -65,8 +65,8 @@ export const introspectionRule: ValidationRule = (context) => {
 }
 
 /**
- * Answers what is asked about the schema alone once, and from then on with the same text. `openToStrangers`: also who
- * has no key may ask.
+ * Answers a query about the schema alone once, and later with the same text. `openToStrangers`: callers
+ * without a key may ask, too.
  */
 export function introspection(openToStrangers: boolean): GraphQLPlugin {
   const answers = new ByteCache<string>(MAX_ANSWER_BYTES)

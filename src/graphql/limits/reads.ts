@@ -2,12 +2,12 @@ import type { AnswerBytes } from '../../ctx.ts'
 import { AppError } from '../../errors.ts'
 import { jsonSize } from '../../lib/json.ts'
 
-/** Up to here what is read is not counted, in bytes: most answers are small. */
+/** Up to this size, in bytes, reads are not counted: most answers are small. */
 const UNCOUNTED = 64 * 1024
 
 /**
- * What one GraphQL request reads: one thing after the other, and each takes room for what it turns out to be. So fifteen
- * lists are neither read at the same time nor all in memory, and no request has fifteen connections.
+ * Reads for one GraphQL request, one list after the other, and takes room for the real size of each. So
+ * fifteen lists are neither read at the same time nor all in memory, and no request has fifteen connections.
  */
 export class Reads {
   readonly #answer: AnswerBytes
@@ -18,8 +18,8 @@ export class Reads {
   }
 
   /**
-   * Reads when its turn has come. Throws SERVICE_UNAVAILABLE when the project has too much on its way; what the request
-   * wanted to read after that is not read.
+   * Reads when its turn has come. Throws SERVICE_UNAVAILABLE when the project has too many answers on their
+   * way; later reads of the request then fail as well.
    */
   take<Result>(read: () => Promise<Result>): Promise<Result> {
     const turn = this.#last.then(() => this.#withRoom(read))
@@ -29,7 +29,10 @@ export class Reads {
     return turn
   }
 
-  /** Takes room for the whole answer before it becomes text: what was read once may be in it under fifteen names. */
+  /**
+   * Takes room for the whole answer before it becomes text: a record that was read once may be in it under
+   * fifteen names.
+   */
   async takeWhole(answer: unknown): Promise<void> {
     await this.#takeMore(jsonSize(answer) - this.#answer.taken)
   }

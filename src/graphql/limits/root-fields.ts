@@ -2,9 +2,9 @@ import { type DocumentNode, getOperationAST, Kind, type SelectionSetNode } from 
 import type { Plugin } from 'graphql-yoga'
 import type { Ctx } from '../../ctx.ts'
 
-/** What Yoga's plugins know of a request. */
+/** The parts of a request that Yoga's plugins know. */
 export type GraphQLRequest = Ctx & {
-  /** Counts the request as so many more against the limit of who asks; throws RATE_LIMIT_EXCEEDED. */
+  /** Counts the request as this many more against the limit of the caller; throws RATE_LIMIT_EXCEEDED. */
   charge: (cost: number) => Promise<void>
 }
 

@@ -34,17 +34,20 @@ export class ByteBudget {
     return giveBack
   }
 
-  /** Waits for its turn, however long that takes: for those who have nothing that others wait for. */
+  /** Waits for its turn, however long that takes: for owners that hold nothing that others wait for. */
   takeInTime(bytes: number, owner: string): Promise<GiveBack> {
     return this.#slots.take(bytes, owner)
   }
 
-  /** Takes it though there may be no room: for what cannot be refused any more. */
+  /** Takes it even when there is no room: for answers that can no longer be refused. */
   takeAnyway(bytes: number, owner: string): GiveBack {
     return this.#slots.takeAnyway(bytes, owner)
   }
 
-  /** For those who keep bytes already: who waits would keep them longer. Throws the refusal when there is no room. */
+  /**
+   * For owners that hold bytes already and would hold them longer while they wait. Throws the refusal when
+   * there is no room.
+   */
   takeNow(bytes: number, owner: string): GiveBack {
     const giveBack = this.#slots.takeNow(bytes, owner)
     if (!giveBack) throw this.#limits.refusal()

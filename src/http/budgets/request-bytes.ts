@@ -3,11 +3,11 @@ import { tooManyAnswers, tooManyBodies } from '../../errors.ts'
 import { ByteBudget, type GiveBack } from './byte-budget.ts'
 
 const MEGABYTE = 1024 * 1024
-/** Up to here a body or an answer is not counted: the limit of connections bounds these. */
+/** Up to this size, in bytes, a body or an answer is not counted: the limit of connections bounds these. */
 export const UNCOUNTED = 64 * 1024
 const WAIT_MS = 10_000
 
-/** What the bodies and the answers of all requests of a process may take up. */
+/** Memory that the bodies and the answers of all requests of a process may take. */
 export type Budgets = Record<
   | ('largeBodies' | 'bodies' | 'publicBodies' | 'anonymousBodies')
   | ('answers' | 'waitingAnswers' | 'answerParts' | 'workedOn'),
@@ -99,27 +99,29 @@ export class RequestBytes {
     this.#budgets = budgets
   }
 
-  /** Everybody has a project's public key, so what comes with it takes nothing from what comes with the secret one. */
+  /**
+   * A project's public key is known to everyone, so its requests take nothing from those with the secret key.
+   */
   charge(actor: Actor): void {
     this.#isPublic = actor.kind === 'key' && actor.keyKind === 'public'
     this.#owner = actor.kind === 'key' ? `${actor.keyKind} ${actor.project.id}` : null
   }
 
-  /** Waits until there is room for a body of so many bytes. Throws SERVICE_UNAVAILABLE. */
+  /** Waits until there is room for a body of this size. Throws SERVICE_UNAVAILABLE. */
   async takeBody(bytes: number): Promise<void> {
     if (bytes <= UNCOUNTED) return
     this.#takenByBody.push(await this.#bodiesOf(bytes).take(bytes, this.#owner ?? ''))
     this.#ofBody += bytes
   }
 
-  /** Takes room for more of a body whose length nobody has told. Throws SERVICE_UNAVAILABLE. */
+  /** Takes room for more of a body whose length is not declared. Throws SERVICE_UNAVAILABLE. */
   takeMoreOfBody(bytes: number): void {
     const budget = this.#bodiesOf(Infinity)
     const owner = this.#owner ?? ''
     try {
       this.#takenByBody.push(budget.takeNow(bytes, owner))
     } catch {
-      // What is larger than a share is let in when its owner has nothing else, as one thing only.
+      // A body that is larger than a share is admitted when its owner holds nothing else, and only as one.
       this.giveBackBody()
       this.#takenByBody.push(budget.takeNow(this.#ofBody + bytes, owner))
     }
@@ -138,14 +140,14 @@ export class RequestBytes {
     for (const giveBack of this.#takenByBody.splice(0)) giveBack()
   }
 
-  /** What the request does is done: its answer cannot be refused, whatever it takes. */
+  /** The request has done its work: its answer cannot be refused, whatever it takes. */
   mustAnswer(): void {
     this.#mustAnswer = true
   }
 
   /**
-   * Takes room for so many bytes of the answer, before they are read: waits for it, but not while the request has some
-   * already, which others may wait for. Throws SERVICE_UNAVAILABLE.
+   * Takes room for this many bytes of the answer, before they are read. It waits for the room, unless the
+   * request holds some already, which others may wait for. Throws SERVICE_UNAVAILABLE.
    */
   async takeAnswer(bytes: number): Promise<void> {
     const { answers } = this.#budgets
@@ -190,7 +192,7 @@ export class RequestBytes {
     return mayBeRefused ? answerParts.take(bytes, owner) : answerParts.takeInTime(bytes, owner)
   }
 
-  /** Waits until a part of so many bytes may be made, which others of the project are not at the same time. */
+  /** Waits until a part of this size may be created; a project creates one at a time beyond its share. */
   takeTurn(bytes: number): Promise<GiveBack> {
     return this.#budgets.workedOn.takeInTime(bytes, this.#owner ?? '')
   }

@@ -4,7 +4,7 @@ import { secondsUntil, tooManyRequests } from '../../admission/limits.ts'
 import { networksOf, subscriberOf } from '../../lib/net/networks.ts'
 
 const MINUTE = 60_000
-/** Of some 200 bytes each. Above, the oldest make room: to use that takes a network of many addresses. */
+/** Of some 200 bytes each. Above, the oldest are forgotten: only a network of many addresses can use that. */
 const MAX_WINDOWS = 20_000
 
 type Window = { used: number; resetAt: number }
@@ -77,7 +77,7 @@ const OF_LINK: Wording = { whose: 'with this link', wayOut: 'Try' }
 
 function windowOf(windows: Map<string, Window>, holder: string, now: number): Window {
   const known = windows.get(holder)
-  // Far ahead it was made by a clock that has been set back since.
+  // A time far ahead comes from a clock that has been set back since.
   if (known && known.resetAt > now && known.resetAt <= now + MINUTE) return known
   windows.delete(holder)
   const [oldest] = windows.size >= MAX_WINDOWS ? windows.keys() : []
@@ -87,7 +87,7 @@ function windowOf(windows: Map<string, Window>, holder: string, now: number): Wi
   return window
 }
 
-/** Who asks: the peer or, when that is a proxy that is trusted, the nearest address before it that is none. */
+/** The caller: the peer or, when that is a trusted proxy, the nearest address before it that is not one. */
 function clientAddress({ socket, headers }: IncomingMessage, isProxy: (address: string) => boolean): string {
   const hops = String(headers['x-forwarded-for'] ?? '').split(',')
   let address = socket.remoteAddress ?? ''

@@ -3,16 +3,17 @@ import type { Socket } from 'node:net'
 
 /** Requests that may wait on a connection for the one before them; clients that pipeline send a few. */
 const MAX_WAITING = 64
-/** When they have brought so much together, in bytes, nothing more is read until they have had their turns. */
+/** Bytes of waiting requests above which nothing more is read from the connection. */
 const MAX_WAITING_BYTES = 64 * 1024
 
 type Turn = { request: IncomingMessage; response: ServerResponse }
 type Connection = { busy: boolean; waiting: Turn[]; waitingBytes: number; isHeld: boolean }
 
 /**
- * Serves the requests of a connection one after the other. Node reads and parses requests for as long as they come,
- * whether or not anybody reads their answers; so what a client can have made ready for it is one answer, what it
- * sends ahead is left where it is above MAX_WAITING_BYTES, and who sends more requests than MAX_WAITING is cut off.
+ * Serves the requests of a connection one after the other. Node reads and parses requests as they arrive,
+ * whether or not the client reads their answers. So at most one answer is prepared for a client, waiting
+ * requests above MAX_WAITING_BYTES are not read, and a client with more than MAX_WAITING waiting requests is
+ * cut off.
  */
 export class Turns {
   readonly #serve: (request: IncomingMessage, response: ServerResponse) => void
@@ -25,7 +26,7 @@ export class Turns {
   /** Serves the request at once, or when those before it are answered. */
   take(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
-    // What was read before the client was cut off is still being parsed.
+    // Requests that were read before the client was cut off are still being parsed.
     if (!socket.writable) return
     const connection = this.#connectionOf(socket)
     if (connection.busy) this.#queue(socket, connection, { request, response })
@@ -86,7 +87,10 @@ export class Turns {
   }
 }
 
-/** What a request that waits keeps in memory, in bytes. Node stops reading a body that nobody takes at so many. */
+/**
+ * Bytes that a waiting request keeps in memory. Node stops reading a body at this size when its reader does
+ * not.
+ */
 function sizeOf({ url = '', rawHeaders, headers }: IncomingMessage): number {
   const head = rawHeaders.reduce((sum, text) => sum + text.length, url.length)
   const body = headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity

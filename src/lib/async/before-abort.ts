@@ -1,4 +1,7 @@
-/** The result of the work, or null when the signal comes first. What the work comes to after that is nobody's. */
+/**
+ * The result of the work, or null when the signal comes first. A later result or failure of the work is
+ * ignored.
+ */
 export function beforeAbort<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result | null> {
   return new Promise((resolve, reject) => {
     const end = () => resolve(null)

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 
 const AT_A_TIME_MS = 10
 
-/** For work in many small steps: lets others have the event loop whenever it was held for a while. */
+/** For work in many small steps: lets others use the event loop whenever the work has held it for a while. */
 export class Pauses {
   #since = performance.now()
 
@@ -13,7 +13,7 @@ export class Pauses {
   }
 }
 
-/** For steps that hold the event loop for a while each: no two of them begin in the same turn of it. */
+/** For steps that hold the event loop for a while each: never begins two of them in the same turn of it. */
 export class SingleFile {
   #last: Promise<void> = Promise.resolve()
 

@@ -6,8 +6,9 @@ export type SlotsOptions = {
 }
 
 /**
- * A bounded amount of something, such as connections or bytes. Owners who wait take turns, each in its own order;
- * urgent requests go before others. What is larger than all that an owner may have goes when the owner has nothing.
+ * A bounded amount of something, such as connections or bytes. Waiting owners take turns, each in its own
+ * order; urgent requests go before others. A request for more than an owner's share is granted when the owner
+ * holds nothing.
  */
 export class Slots {
   readonly #size: number
@@ -32,7 +33,7 @@ export class Slots {
     return this.#givingBack(size, owner)
   }
 
-  /** The same, waiting for so many milliseconds at most; null when its turn has not come by then. */
+  /** The same, waiting for at most `waitMs`; null when its turn has not come by then. */
   async takeWithin(waitMs: number, size: number, owner: string): Promise<(() => void) | null> {
     const entered = await new Promise<boolean>((resolve) => {
       const enter = () => {
@@ -54,14 +55,14 @@ export class Slots {
     return this.#fits({ size, owner })
   }
 
-  /** The same without waiting; null when there is not so much. */
+  /** The same without waiting; null when not enough is free. */
   takeNow(size: number, owner: string): (() => void) | null {
     if (!this.hasRoomFor(size, owner)) return null
     this.#note(owner, size)
     return this.#givingBack(size, owner)
   }
 
-  /** The same also when there is not so much: others wait until there is again. */
+  /** The same even when not enough is free: others wait until it is free again. */
   takeAnyway(size: number, owner: string): () => void {
     this.#note(owner, size)
     return this.#givingBack(size, owner)
@@ -100,7 +101,7 @@ export class Slots {
   }
 }
 
-/** Who waits, by owner: the owner who was served the longest ago is asked first. */
+/** Waiting requests by owner: the owner that was served the longest ago is asked first. */
 class Queue {
   readonly #owners = new Map<string, Waiter[]>()
 
@@ -116,7 +117,7 @@ class Queue {
     else this.#owners.delete(waiter.owner)
   }
 
-  /** The first waiter of the first owner whom the check lets through; it waits no longer. */
+  /** Removes and returns the first waiter of the first owner that the check admits. */
   next(fits: (waiter: Waiter) => boolean): Waiter | null {
     for (const [owner, waiting] of this.#owners) {
       const [first] = waiting

@@ -1,25 +1,26 @@
 export type TimedTurnsOptions = {
   /** How many may work at the same time. */
   places: number
-  /** Of these are for owners who have used little time lately. */
+  /** Places of these that are kept for owners who have used little time lately. */
   reserved: number
   /** Milliseconds of any clock. */
   now?: () => number
 }
 
-/** Gives back the place; `usedMs` is what the work took. */
+/** Gives back the place; `usedMs` is the time that the work took. */
 export type Leave = (usedMs: number) => void
 
 /** Half of what an owner has used is forgotten in this time, in milliseconds. */
 const HALF_LIFE_MS = 10_000
 /** Milliseconds: who has used less has used little. */
 const LITTLE_MS = 250
-/** Owners of whom it is known what they have used. */
+/** Most owners whose use is remembered. */
 const MAX_OWNERS = 10_000
 
 /**
- * Places for work that cannot be interrupted. Owners have one each; of those who wait, the one who has used the least
- * time goes first, and who has used little finds a place that long work of others does not take.
+ * Places for work that cannot be interrupted. Owners have one each. Of the waiting owners, the one that has
+ * used the least time goes first, and an owner that has used little finds a place that long work of others
+ * cannot take.
  */
 export class TimedTurns {
   readonly #places: number
@@ -73,7 +74,7 @@ export class TimedTurns {
     }
   }
 
-  /** Who may begin; null when nobody may. */
+  /** The owner that may begin; null when none may. */
   #next(): string | null {
     let first: { owner: string; used: number } | null = null
     for (const owner of this.#waiting.keys()) {

@@ -1,6 +1,6 @@
 /**
- * Waits for the work, but no longer than that: null when it is not done in time. It goes on then, and what
- * becomes of it is lost.
+ * Waits for the work, but not longer than `milliseconds`: null when it is not done in time. The work goes on
+ * then, and its result is lost.
  */
 export async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result | null> {
   let timer: NodeJS.Timeout | undefined

@@ -16,10 +16,10 @@ import { UNFINISHED } from './whole-file.ts'
 const SECRET = /^[0-9a-f]{64}$/i
 
 /**
- * The random secret in this file, 64 hex characters. It is made when there is none; whoever asks at the same moment, in
- * this process or another one, gets the same. Throws when the file cannot be used, or holds anything else: a part of a
- * secret protects nothing, and another one would make what this one has encrypted unreadable. `withoutIt` is a sentence that
- * says what is lost with it.
+ * The random secret in this file, 64 hex characters. It is created when it is missing; concurrent callers, in
+ * this process or another one, get the same. Throws when the file cannot be used, or holds anything else: a
+ * part of a secret protects nothing, and another one could not read what this one has encrypted. `withoutIt`
+ * is a sentence that says what is lost with it.
  */
 export function keptSecret(file: string, withoutIt: string): string {
   if (!existsSync(file)) makeSecret(file)
@@ -36,7 +36,7 @@ function makeSecret(file: string): void {
   const unfinished = `${file}.${randomUUID()}${UNFINISHED}`
   try {
     writeFileSync(unfinished, randomBytes(32).toString('hex'), { mode: 0o600, flag: 'wx', flush: true })
-    // A link brings name and content into being at once, and fails when the name is taken.
+    // A link creates name and content at once, and fails when the name is taken.
     linkSync(unfinished, file)
   } catch (error) {
     const isTaken = error instanceof Error && 'code' in error && error.code === 'EEXIST'
@@ -47,7 +47,7 @@ function makeSecret(file: string): void {
   syncFolder(folder)
 }
 
-/** Makes the name last: a power cut could take it back after it has been used. */
+/** Makes the name durable: a power cut could undo it after the secret has been used. */
 function syncFolder(folder: string): void {
   // Windows opens no folders, and keeps names by itself.
   if (process.platform === 'win32') return

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 export const UNFINISHED = '.tmp'
 
 /**
- * Writes a file that is there with all of its content or not at all. It lasts from the moment on in which the
- * directory has been synced, too: see `syncDirectory`. `mode` is what the umask may take bits from.
+ * Writes a file so that it exists with all of its content or not at all. It is durable once the directory has
+ * been synced, too: see `syncDirectory`. `mode` is its mode before the umask.
  */
 export async function writeWhole(
   directory: string,
@@ -31,7 +31,7 @@ export async function writeWhole(
   }
 }
 
-/** Makes the names of the files last: without it a power cut can take back a rename. */
+/** Makes the names of the files durable: without it a power cut can undo a rename. */
 export async function syncDirectory(directory: string): Promise<void> {
   const folder = await open(directory, 'r')
   try {

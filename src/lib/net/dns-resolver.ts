@@ -9,7 +9,7 @@ export type DnsAnswer<Item> =
   | { state: 'noData' }
   /** The name does not exist (NXDOMAIN). */
   | { state: 'noName' }
-  /** Nobody could say; `code` is that of node:dns, such as ETIMEOUT, ESERVFAIL or EREFUSED. */
+  /** No server gave an answer; `code` is that of node:dns, such as ETIMEOUT, ESERVFAIL or EREFUSED. */
   | { state: 'failed'; code: string }
 
 /** Asks for one type of record. The name is ASCII and in lower case. Never rejects, and ends within LOOKUP_MS. */
@@ -25,21 +25,21 @@ export type DnsResolver = {
   mx: DnsLookup<MxRecord>
   ns: DnsLookup<string>
   soa: DnsLookup<SoaRecord>
-  /** The strings of a record are joined, as those who read TXT records do. */
+  /** Joins the strings of a record, as readers of TXT records do. */
   txt: DnsLookup<string>
 }
 
 export type DnsResolverOptions = {
   /** Each as `isServerAddress` takes it; none means the system's. */
   servers?: readonly string[]
-  /** What the age of remembered answers is measured with. */
+  /** Clock for the age of remembered answers. */
   now: () => Date
 }
 
 /** No lookup takes longer, whatever the servers do and however many there are. */
 const LOOKUP_MS = 4_500
 /**
- * One try; node:dns looks at its timers once a second only. It waits less for a server that has been quick,
+ * One try. node:dns looks at its timers only once a second. It waits less for a server that has been quick,
  * and a slow domain behind a quick server needs more than two of those tries.
  */
 const TRY = { timeout: 1_000, maxTimeout: 2_000, tries: 4 }
@@ -52,8 +52,9 @@ const NEGATIVE_TTL_S = 60
 const MAX_KEPT = 5_000
 
 /**
- * Looks names up in the DNS. Addresses are kept as long as they live, at most an hour, other records for
- * DEFAULT_TTL_S, answers that there is nothing for a minute, failures not at all. Equal lookups at the same time are one question. Opens nothing until it is asked.
+ * Looks up names in the DNS. Addresses are kept as long as they live, at most an hour, other records for
+ * DEFAULT_TTL_S, answers without records for a minute, failures not at all. Equal lookups at the same time
+ * are one question. Opens no socket until it is asked.
  */
 export function createDnsResolver({ servers = [], now }: DnsResolverOptions): DnsResolver {
   const lookup = <Item>(query: Query<Item>): DnsLookup<Item> =>
@@ -97,7 +98,7 @@ const withTtl = (found: { address: string; ttl: number }[]): Found<string> => ({
 
 const withoutTtl = <Item>(records: Item[]): Found<Item> => ({ records, ttlS: DEFAULT_TTL_S })
 
-/** One per server, each of which begins with another one. */
+/** One resolver per server; each of them begins with another server. */
 function makeResolvers(given: readonly string[]): Resolver[] {
   const servers = given.length > 0 ? given : new Resolver().getServers()
   if (servers.length === 0) return [new Resolver(TRY)]

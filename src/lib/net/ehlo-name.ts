@@ -1,7 +1,10 @@
 import { isIP } from 'node:net'
 import { isDomain } from './domain-name.ts'
 
-/** What a client may call itself in EHLO (RFC 5321, 4.1.3): a full host name, or an IP address in brackets. */
+/**
+ * Names that a client may give itself in EHLO (RFC 5321, 4.1.3): a full host name, or an IP address in
+ * brackets.
+ */
 export function isEhloName(text: string): boolean {
   const [, literal] = /^\[(.*)\]$/.exec(text) ?? []
   if (literal === undefined) return /^[\w.-]+$/.test(text) && isDomain(text)

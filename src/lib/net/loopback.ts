@@ -12,6 +12,6 @@ export function isLoopbackAddress(address: string): boolean {
 
 /** The same of a host as URLs have it: a name, or an address, of IPv6 with or without brackets. */
 export function isLoopbackHost(host: string): boolean {
-  // RFC 6761, 6.3: nobody else can have these names. A dot at the end says that a name is whole.
+  // RFC 6761, 6.3: these names always mean this machine. A dot at the end says that a name is complete.
   return /^(?:.+\.)?localhost\.?$/i.test(host) || isLoopbackAddress(host.replace(/^\[(.*)\]$/, '$1'))
 }

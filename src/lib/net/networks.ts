@@ -9,7 +9,10 @@ export function isNetwork(text: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (isIPv6(address) ? 128 : 32))
 }
 
-/** What tells whether an IP address is one of these addresses and networks; IPv4 also in its IPv6 form. */
+/**
+ * Returns a function that tells whether an IP address is in one of these addresses and networks; IPv4 also in
+ * its IPv6 form.
+ */
 export function networksOf(texts: readonly string[]): (address: string) => boolean {
   const networks = new BlockList()
   for (const text of texts) {
@@ -23,7 +26,10 @@ export function networksOf(texts: readonly string[]): (address: string) => boole
 /** ::ffff:192.0.2.1, as sockets that listen to both families name IPv4. */
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
-/** Whom an address stands for: an IPv4 address itself, an IPv6 address its /64, which is what one subscriber gets. */
+/**
+ * The subscriber behind an address: an IPv4 address itself, of an IPv6 address its /64, which one subscriber
+ * gets.
+ */
 export function subscriberOf(address: string): string {
   const plain = MAPPED.exec(address)?.[1] ?? address
   if (!isIPv6(plain)) return plain

@@ -6,7 +6,7 @@ const HTML_ENTITIES: Record<string, string> = {
   "'": '&#39;',
 }
 
-/** For text and for attribute values. */
+/** Escapes a text, for element content and for attribute values. */
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (c) => HTML_ENTITIES[c] ?? c)
 
 const ANY_TAG = /<[a-z!/?]/i

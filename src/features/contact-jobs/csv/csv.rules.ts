@@ -15,7 +15,7 @@ const UTF16_BE = [0xfe, 0xff]
 
 const startsWith = (bytes: Uint8Array, mark: number[]) => mark.every((byte, index) => bytes[index] === byte)
 
-/** The text of a file, without its byte order mark. What is no UTF-8 is taken as Windows-1252. */
+/** The text of a file, without its byte order mark. A file that is not UTF-8 is read as Windows-1252. */
 export function decodeCsv(bytes: Uint8Array): string {
   const encoding = encodingOf(bytes)
   return encoding === 'windows-1252' ? windows1252(bytes) : new TextDecoder(encoding).decode(bytes)
@@ -27,7 +27,10 @@ function encodingOf(bytes: Uint8Array): string {
   return startsWith(bytes, UTF8) || isUtf8(bytes) ? 'utf-8' : 'windows-1252'
 }
 
-/** What Windows-1252 has in place of the control characters 0x80 to 0x9f of Latin-1; blanks are those it keeps. */
+/**
+ * The characters of Windows-1252 in place of the control characters 0x80 to 0x9f of Latin-1; blanks are those
+ * it keeps.
+ */
 const C1_OF_1252 = '€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ'
 
 /** By hand, because the TextDecoder of some versions of Node takes it for Latin-1. */
@@ -42,22 +45,22 @@ function windows1252(bytes: Uint8Array): string {
 const DELIMITERS = [',', ';', '\t'] as const
 export type Delimiter = (typeof DELIMITERS)[number]
 
-/** So much of the text is looked at to find out what separates its columns, in characters. */
+/** Characters of the text that are searched for the separator of its columns. */
 const LONGEST_HEADER = 256 * 1024
 
-/** The text from its header on, and what separates its columns. */
+/** The text from its header on, and the separator of its columns. */
 export function readDialect(text: string): { body: string; delimiter: Delimiter } {
   const told = /^sep=([,;\t])(?:\r\n|\r|\n)/i.exec(text)
   const delimiter = DELIMITERS.find((one) => one === told?.[1])
   if (told && delimiter) return { body: text.slice(told[0].length), delimiter }
-  // What stands in quotes separates nothing, and does not end the line.
+  // Text in quotes separates no columns, and does not end the line.
   const bare = text.slice(0, LONGEST_HEADER).replaceAll(/"[^"]*"/g, '')
   const [header = ''] = /^\s*[^\r\n]*/.exec(bare) ?? []
   const counts = DELIMITERS.map((one) => header.split(one).length)
   return { body: text, delimiter: DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ',' }
 }
 
-/** What other services call the column, most telling first. */
+/** Names of the column in other services, the clearest first. */
 const EMAIL_COLUMNS = ['email', 'e-mail', 'email address', 'e-mail address', 'email_address', 'mail']
 const SUBSCRIBED_COLUMN = 'subscribed'
 const MAX_COLUMNS = 500
@@ -69,7 +72,7 @@ export type Columns = { email: number; subscribed: number | null; data: { index:
 /** `data.plan` is the field plan, as filters name it. */
 const keyOfColumn = (name: string): string => (/^data\../.test(name) ? name.slice('data.'.length) : name)
 
-/** Finds the columns by the header; a text says what is wrong with it. */
+/** Finds the columns by the header; a text explains its error. */
 export function readHeader(header: string[]): Columns | string {
   const names = header.map((name) => name.trim())
   const lower = names.map((name) => name.toLowerCase())

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type CastingContext, CsvError, type Parser, parse } from 'csv-parse'
 import { type Delimiter, readDialect } from './csv.rules.ts'
 
-/** So much is parsed at a time, so that other work gets its turn in between. */
+/** Characters parsed at a time, so that other work gets its turn in between. */
 const SLICE_BYTES = 32 * 1024
 const MAX_RECORD_BYTES = 1024 * 1024
 
