@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts'
-import { deriveKey, isSigned, sign } from '../../lib/secrets.ts'
+import { ID_BYTES, idBytes, idText } from '../../lib/ids.ts'
+import { isSigned, keysFor, sign } from '../../lib/secrets.ts'
 
 /** Whom a link in a mail speaks for, and which mail it was in. */
 export type LinkOwner = { projectId: string; contactId: string; emailId: string }
@@ -10,21 +11,8 @@ export type SubscriptionLinks = { unsubscribeUrl: string; subscribeUrl: string; 
 export type Link = LinkOwner & { ids: Buffer; signature: Buffer }
 
 const SIGNATURE_BYTES = 16
-const ID_BYTES = 16
 
-/** Every mail has links, and deriving the key costs as much as signing some of them: one per configuration is kept. */
-const keys = new WeakMap<Config, Buffer>()
-
-function keyOf(config: Config): Buffer {
-  const key = keys.get(config) ?? deriveKey(config.encryptionSecret, 'mailwright subscription links')
-  keys.set(config, key)
-  return key
-}
-
-const idBytes = (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex')
-
-const idText = (bytes: Buffer) =>
-  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+const keyOf = keysFor('mailwright subscription links')
 
 /** What is signed: the ids have a fixed length, so nothing else gives the same bytes. */
 const signedBytes = (ids: Buffer, address: string) => Buffer.concat([ids, Buffer.from(address)])
