@@ -14,16 +14,6 @@ import {
 export const deriveKey = (secret: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
 
-/** Keys for one purpose, each derived once from the secret of its owner: that costs as much as signing some messages. */
-export function keysFor(purpose: string): (owner: { readonly encryptionSecret: string }) => Buffer {
-  const keys = new WeakMap<object, Buffer>()
-  return (owner) => {
-    const key = keys.get(owner) ?? deriveKey(owner.encryptionSecret, purpose)
-    keys.set(owner, key)
-    return key
-  }
-}
-
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 import { ID_BYTES, idBytes, idText } from '../../lib/ids.ts'
-import { isSigned, keysFor, sign } from '../../lib/secrets.ts'
+import { isSigned, sign } from '../../lib/secrets.ts'
 
 /** Whom a link in a mail speaks for, and which mail it was in. */
 export type LinkOwner = { projectId: string; contactId: string; emailId: string }
@@ -12,8 +12,6 @@ export type Link = LinkOwner & { ids: Buffer; signature: Buffer }
 
 const SIGNATURE_BYTES = 16
 
-const keyOf = keysFor('mailwright subscription links')
-
 /** What is signed: the ids have a fixed length, so nothing else gives the same bytes. */
 const signedBytes = (ids: Buffer, address: string) => Buffer.concat([ids, Buffer.from(address)])
 
@@ -23,7 +21,7 @@ const signedBytes = (ids: Buffer, address: string) => Buffer.concat([ids, Buffer
  */
 export function subscriptionLinks(config: Config, owner: LinkOwner & { email: string }): SubscriptionLinks {
   const ids = Buffer.concat([idBytes(owner.projectId), idBytes(owner.contactId), idBytes(owner.emailId)])
-  const signature = sign(keyOf(config), signedBytes(ids, owner.email), SIGNATURE_BYTES)
+  const signature = sign(config.linkKeys.subscriptions, signedBytes(ids, owner.email), SIGNATURE_BYTES)
   const token = Buffer.concat([ids, signature]).toString('base64url')
   return {
     unsubscribeUrl: `${config.apiUrl}/unsubscribe/${token}`,
@@ -57,7 +55,7 @@ export function isLinkOf(
   { ids, signature }: Link,
   { email, sentTo }: { email: string; sentTo: string | null },
 ): boolean {
-  const key = keyOf(config)
+  const key = config.linkKeys.subscriptions
   if (isSigned(key, signedBytes(ids, email), signature)) return true
   return sentTo === email && isSigned(key, ids, signature)
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 import { ID_BYTES, idBytes, idText } from '../../lib/ids.ts'
-import { isSigned, keysFor, sign } from '../../lib/secrets.ts'
+import { isSigned, sign } from '../../lib/secrets.ts'
 import { escapeHtml } from '../../lib/text/html.ts'
 
 /** The message that a pixel or a link is in. */
@@ -16,8 +16,6 @@ const MAIL_BYTES = 2 * ID_BYTES + 1
 const SIGNATURE_BYTES = 16
 const TOKEN_CHARACTERS = Math.ceil(((MAIL_BYTES + SIGNATURE_BYTES) * 4) / 3)
 
-const keyOf = keysFor('mailwright tracked links')
-
 const mailBytes = ({ projectId, emailId, links }: TrackedMail): Buffer =>
   Buffer.concat([idBytes(projectId), idBytes(emailId), Buffer.of(Math.min(links, MAX_COUNT))])
 
@@ -28,7 +26,7 @@ const mailBytes = ({ projectId, emailId, links }: TrackedMail): Buffer =>
 const tokenOf = (config: Config, mail: Buffer, target: string): string =>
   Buffer.concat([
     mail,
-    sign(keyOf(config), Buffer.concat([mail, Buffer.from(target)]), SIGNATURE_BYTES),
+    sign(config.linkKeys.tracked, Buffer.concat([mail, Buffer.from(target)]), SIGNATURE_BYTES),
   ]).toString('base64url')
 
 /** Where links of a message lead instead of to their targets. They can stand in HTML as they are. */
@@ -58,7 +56,7 @@ export function readToken(config: Config, token: string, target: string): Tracke
   if (bytes.length !== MAIL_BYTES + SIGNATURE_BYTES || bytes.toString('base64url') !== token) return null
   const mail = bytes.subarray(0, MAIL_BYTES)
   const signed = Buffer.concat([mail, Buffer.from(target)])
-  if (!isSigned(keyOf(config), signed, bytes.subarray(MAIL_BYTES))) return null
+  if (!isSigned(config.linkKeys.tracked, signed, bytes.subarray(MAIL_BYTES))) return null
   return {
     projectId: idText(mail.subarray(0, ID_BYTES)),
     emailId: idText(mail.subarray(ID_BYTES, 2 * ID_BYTES)),

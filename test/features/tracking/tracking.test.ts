@@ -35,7 +35,7 @@ scenario('A tracked message', startTracking, (test) => {
     assert.equal([row.status, row.opens, row.clicks], ['CLICKED', 1, 1])
     assert.ok(row.opened_at && row.clicked_at)
     assert.equal(await waitingHits(service, mail.id), [])
-    const { isFirst, ...facts } = events[0]?.data
+    const { isFirst, ...facts } = events[0]?.data ?? {}
     assert.equal(facts, {
       emailId: mail.id,
       subject: row.subject,
