@@ -15,7 +15,7 @@ export const leavingPage = ({ host, address, top }: LeavingPage): string =>
     top,
     body: `<main class="sheet">
 <h1>This link was changed</h1>
-<p>It is not the link that was in the email: a part of it is missing or another one. It leads to
+<p>It is not the link that was in the email: a part of it is missing, or was replaced. It leads to
 <strong>${escapeHtml(host)}</strong>:</p>
 <p><code>${escapeHtml(address)}</code></p>
 <p class="quiet">Go on only if you know this address and expected to get there. Do not enter a password there because

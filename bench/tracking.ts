@@ -1,0 +1,176 @@
+import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { trackLinks } from '../src/templating/tracked-links.ts'
+import { WorkMeter } from '../src/templating/work-meter.ts'
+import { BENCH_DOMAIN, type BenchDatabase, startBenchDatabase } from './bench-database.ts'
+import { load, percentileOf } from './http-load.ts'
+import { type ServiceProcess, startServiceProcess } from './processes.ts'
+
+/**
+ * What tracking costs: rewriting templates, sending, and the pixel beside sends. Loopback only, and ends by itself
+ * after about a minute; `rewriting`, `sending` and `pixel` run some of it.
+ */
+const RUNS = 200
+const SENDS = 6_000
+const PIXELS_PER_SECOND = 2_000
+const PIXEL_CONNECTIONS = 32
+const PIXEL_SECONDS = 10
+
+const row = (index: number) =>
+  `<tr><td align="center" style="font-family:Helvetica,Arial,sans-serif;font-size:14px;padding:10px 25px"><p>Some text about item ${index} &amp; why it is good, {{name ?? dear reader}}.</p><a href="https://shop.example/p/${index}?utm_source=mail&amp;utm_medium=x" style="color:#0b5" target="_blank">Buy now</a></td></tr>\n`
+
+function template(bytes: number): string {
+  let rows = ''
+  for (let index = 0; rows.length < bytes; index += 1) rows += row(index)
+  return `<!doctype html><html><body><table>${rows}</table></body></html>`
+}
+
+function benchRewriting(): void {
+  console.log('| Template | Links | CPU ms | per 10 KB |\n|---|---|---|---|')
+  for (const kilobytes of [10, 50, 200]) {
+    const html = template(kilobytes * 1024)
+    const once = () =>
+      trackLinks(html, 'https://mail.example', new WorkMeter({ work: 1e12, characters: 1e9 }))
+    for (let times = 0; times < 200; times += 1) once()
+    const before = process.cpuUsage()
+    for (let run = 0; run < RUNS; run += 1) once()
+    const { user, system } = process.cpuUsage(before)
+    const milliseconds = (user + system) / RUNS / 1_000
+    const perPart = (milliseconds * 10 * 1024) / html.length
+    console.log(
+      `| ${kilobytes} KB | ${once().links.length} | ${milliseconds.toFixed(2)} | ${perPart.toFixed(2)} |`,
+    )
+  }
+}
+
+const withService = async (database: BenchDatabase, work: (service: ServiceProcess) => Promise<void>) => {
+  const service = await startServiceProcess(await database.env({ ROLES: 'http' }))
+  try {
+    await work(service)
+  } finally {
+    await service.stop()
+  }
+}
+
+const setTracking = ({ services, project }: BenchDatabase, tracking: 'ENABLED' | 'DISABLED') =>
+  services.database.prisma.project.update({ where: { id: project.id }, data: { tracking } })
+
+const BODIES = {
+  'no link': '<p>Hello {{plan}}, welcome to the bench.</p>',
+  '10 links': template(2_600),
+  '10 links, another body each time': null,
+}
+
+/** CPU time of the service for a message, with and without tracking, in turns. */
+async function benchSending(database: BenchDatabase): Promise<void> {
+  console.log('\n| POST /v1/send, body with | CPU without | CPU with tracking |\n|---|---|---|')
+  let sent = 0
+  await withService(database, async (service) => {
+    const request = (body: string | null) => () => ({
+      path: '/v1/send',
+      key: database.project.secret,
+      body: {
+        to: `send${sent++ % 2_000}@example.org`,
+        from: `a@${BENCH_DOMAIN}`,
+        subject: 'Hi {{plan}}',
+        body: body ?? `<!-- ${sent} -->${BODIES['10 links']}`,
+        data: { plan: 'pro' },
+      },
+    })
+    const options = { connections: 16, seconds: 60, requests: SENDS / 4 }
+    for (const [name, body] of Object.entries(BODIES)) {
+      const cost = { ENABLED: 0, DISABLED: 0 }
+      await load(service.url, request(body), options)
+      for (const tracking of ['DISABLED', 'ENABLED', 'ENABLED', 'DISABLED'] as const) {
+        await setTracking(database, tracking)
+        const before = service.cpuSeconds()
+        const { failed } = await load(service.url, request(body), options)
+        if (failed > 0) throw new Error(`${failed} requests were not answered with 200`)
+        cost[tracking] += ((service.cpuSeconds() - before) / options.requests / 2) * 1e6
+      }
+      console.log(`| ${name} | ${Math.round(cost.DISABLED)} µs | ${Math.round(cost.ENABLED)} µs |`)
+    }
+  })
+}
+
+/** Paths of pixels in messages that were sent. */
+async function pixelsOf(database: BenchDatabase, url: string, count: number): Promise<string[]> {
+  await setTracking(database, 'ENABLED')
+  const request = (index: number) => ({
+    path: '/v1/send',
+    key: database.project.secret,
+    body: { to: `pixel${index}@example.org`, from: `a@${BENCH_DOMAIN}`, subject: 'x', body: '<p>x</p>' },
+  })
+  await load(url, request, { connections: 16, seconds: 60, requests: count })
+  const contents = await database.services.database.prisma.emailContent.findMany({
+    where: { projectId: database.project.id, html: { startsWith: '<p>x</p>' } },
+    take: count,
+  })
+  return contents.map(({ html }) => /\/t\/o\/[\w-]+\.gif/.exec(html)?.[0] ?? '')
+}
+
+/** Asks for pixels at a steady rate, however long the answers take, and tells how long that was. */
+async function ask(url: string, paths: string[]): Promise<number[]> {
+  const { hostname, port } = new URL(url)
+  const latencies: number[] = []
+  const sockets = Array.from({ length: PIXEL_CONNECTIONS }, () => {
+    const socket = connect(Number(port), hostname).setNoDelay(true)
+    const asked: number[] = []
+    socket.on('data', (chunk) => {
+      for (const _ of chunk.toString('latin1').matchAll(/HTTP\/1\.1 200/g)) {
+        latencies.push(performance.now() - (asked.shift() ?? 0))
+      }
+    })
+    return { socket, asked }
+  })
+  const began = performance.now()
+  for (let next = 0; next < PIXELS_PER_SECOND * PIXEL_SECONDS; ) {
+    const due = ((performance.now() - began) / 1_000) * PIXELS_PER_SECOND
+    for (; next < due; next += 1) {
+      const one = sockets[next % sockets.length]
+      one?.asked.push(performance.now())
+      one?.socket.write(
+        `GET ${paths[next % paths.length]} HTTP/1.1\r\nHost: ${hostname}\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n\r\n`,
+      )
+    }
+    await pause(1)
+  }
+  await pause(2_000)
+  for (const { socket } of sockets) socket.destroy()
+  return latencies
+}
+
+async function benchPixel(database: BenchDatabase): Promise<void> {
+  console.log(`\n| ${PIXELS_PER_SECOND} pixels a second | Answered | p50 / p95 / p99 ms |\n|---|---|---|`)
+  await withService(database, async ({ url }) => {
+    const paths = await pixelsOf(database, url, 1_000)
+    const print = (name: string, latencies: number[]) => {
+      const { p50, p95, p99 } = percentileOf(latencies)
+      const times = [p50, p95, p99].map((time) => time.toFixed(1)).join(' / ')
+      console.log(`| ${name} | ${latencies.length} | ${times} |`)
+    }
+    print('alone', await ask(url, paths))
+    const request = (index: number) => ({
+      path: '/v1/send',
+      key: database.project.secret,
+      body: { to: `beside${index}@example.org`, from: `a@${BENCH_DOMAIN}`, subject: 'x', body: '<p>y</p>' },
+    })
+    const sends = load(url, request, { connections: 2, seconds: PIXEL_SECONDS })
+    print('beside sends', await ask(url, paths))
+    console.log(`\nBeside them ${Math.round((await sends).rate)} sends a second over two connections.`)
+  })
+}
+
+const asked = process.argv.slice(2)
+const isAsked = (name: string) => asked.length === 0 || asked.includes(name)
+
+if (isAsked('rewriting')) benchRewriting()
+if (isAsked('sending') || isAsked('pixel')) {
+  const database = await startBenchDatabase()
+  try {
+    if (isAsked('sending')) await benchSending(database)
+    if (isAsked('pixel')) await benchPixel(database)
+  } finally {
+    await database.stop()
+  }
+}
