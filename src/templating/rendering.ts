@@ -64,11 +64,11 @@ export class Rendering {
    * A template with its links to be filled in (see `trackLinks`), made once for many messages. Throws RenderedTooLarge
    * and RenderingBusy.
    */
-  async trackedOf(template: string, apiUrl: string, caller: RenderCaller): Promise<TrackedTemplate> {
+  async trackedOf(template: string, ownUrl: string, caller: RenderCaller): Promise<TrackedTemplate> {
     if (!hasLinks(template)) return { body: template, links: [] }
     const known = this.#tracked.get(template)
     if (known) return known
-    const tracked = await this.run('links', { template, apiUrl }, caller)
+    const tracked = await this.run('links', { template, ownUrl }, caller)
     this.#tracked.set(template, tracked, TRACKED_BYTES.entry + template.length * TRACKED_BYTES.character)
     return tracked
   }

@@ -13,7 +13,7 @@ type Inputs = {
   message: MessageTemplate & { variables: JsonObject }
   variables: MessageTemplate & { variables: JsonObject }
   check: { template: string }
-  links: { template: string; apiUrl: string }
+  links: { template: string; ownUrl: string }
   text: { html: string }
 }
 
@@ -47,7 +47,7 @@ const tasks: { [Name in TaskName]: (input: Inputs[Name], tools: RenderTools) => 
       throw error
     }
   },
-  links: ({ template, apiUrl }, { meter }) => trackLinks(template, apiUrl, meter),
+  links: ({ template, ownUrl }, { meter }) => trackLinks(template, ownUrl, meter),
   text: ({ html }) => textFromHtml(html),
 }
 

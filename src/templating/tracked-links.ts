@@ -39,15 +39,15 @@ export const hasLinks = (template: string): boolean =>
 /**
  * Replaces the addresses of the links of an HTML template by placeholders, and nothing else: what is not one of these
  * addresses stays as it is to the byte. Links are `<a>` and `<area>` that lead to http or https; those in comments, to
- * the service's own pages (`apiUrl`), with tags of the template in their address, or marked with `data-track="false"`
+ * the service's own pages (`ownUrl`), with tags of the template in their address, or marked with `data-track="false"`
  * are none. Throws RenderedTooLarge.
  */
-export function trackLinks(template: string, apiUrl: string, meter: WorkMeter): TrackedTemplate {
+export function trackLinks(template: string, ownUrl: string, meter: WorkMeter): TrackedTemplate {
   if (!hasLinks(template)) return { body: template, links: [] }
   meter.spend(template.length * COST)
   const markup = withoutTags(template)
   if (markup === null) return { body: template, links: [] }
-  const finder = new LinkFinder(template, apiUrl)
+  const finder = new LinkFinder(template, ownUrl)
   const tokenizer = new Tokenizer({ decodeEntities: true }, finder)
   tokenizer.write(markup)
   tokenizer.end()
@@ -76,7 +76,7 @@ type Href = { start: number; end: number; value: string; quote: QuoteType }
 /** Listens to the tokenizer and gathers the template with its links replaced. */
 class LinkFinder {
   readonly #template: string
-  readonly #apiUrl: string
+  readonly #ownUrl: string
   readonly #links = new Map<string, number>()
   /** What is between the name of an attribute and its value. */
   readonly #beforeValue = /\s*=\s*["']?/y
@@ -94,9 +94,9 @@ class LinkFinder {
   #attributeEnd = 0
   #value = ''
 
-  constructor(template: string, apiUrl: string) {
+  constructor(template: string, ownUrl: string) {
     this.#template = template
-    this.#apiUrl = apiUrl
+    this.#ownUrl = ownUrl
   }
 
   tracked(): TrackedTemplate {
@@ -172,7 +172,7 @@ class LinkFinder {
     const target = value.trim().replace(BREAKS, '')
     if (!webAddress(target) || !target.isWellFormed()) return null
     if (!this.#links.has(target) && this.#links.size === MAX_LINKS) return null
-    const isOwn = target.startsWith(this.#apiUrl) && OWN_PAGES.test(target.slice(this.#apiUrl.length))
+    const isOwn = target.startsWith(this.#ownUrl) && OWN_PAGES.test(target.slice(this.#ownUrl.length))
     return isOwn ? null : target
   }
 

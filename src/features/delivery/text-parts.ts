@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
-import type { Config } from '../../config.ts'
 import { ByteCache } from '../../lib/byte-cache.ts'
 import type { Rendering } from '../../templating/rendering.ts'
 import { boundedHtml, roughText } from '../../templating/text-part.ts'
-import { withoutTracking } from '../tracking/tracked-links.ts'
+import { type ServiceAddress, withoutTracking } from '../tracking/tracked-links.ts'
 
 const MAX_BYTES = 8 * 1024 * 1024
 /** A text is about as long as its markup at most. */
@@ -11,11 +10,11 @@ const BYTES = { entry: 500, character: 2 }
 
 /** The text parts of messages, with links to where they lead. Each is made once, however many messages with the same body leave at about the same time. */
 export class TextParts {
-  readonly #config: Pick<Config, 'apiUrl'>
+  readonly #config: ServiceAddress
   readonly #rendering: Rendering
   readonly #made = new ByteCache<Promise<string>>(MAX_BYTES)
 
-  constructor({ config, rendering }: { config: Pick<Config, 'apiUrl'>; rendering: Rendering }) {
+  constructor({ config, rendering }: { config: ServiceAddress; rendering: Rendering }) {
     this.#config = config
     this.#rendering = rendering
   }

@@ -19,9 +19,9 @@ export const render = <Name extends MeteredTask>(
   )
 
 /** A body whose links are tracked. Throws as `render` does. */
-export const trackedBody = (ctx: Ctx, body: string): Promise<TrackedTemplate> =>
+export const trackedBody = (ctx: Ctx, body: string, ownUrl: string): Promise<TrackedTemplate> =>
   withPublicErrors(
-    ctx.services.rendering.trackedOf(body, ctx.config.apiUrl, {
+    ctx.services.rendering.trackedOf(body, ownUrl, {
       owner: projectIdOf(ctx),
       budget: ctx.renderBudget,
     }),

@@ -23,7 +23,7 @@ export async function trackMessage(
   body: string,
   message: { projectId: string; emailId: string },
 ): Promise<MessageTracking> {
-  const tracked = await trackedBody(ctx, body)
+  const tracked = await trackedBody(ctx, body, ctx.config.apiUrl)
   const mail = { ...message, links: tracked.links.length }
   return {
     body: tracked.body,

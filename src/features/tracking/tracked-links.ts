@@ -43,10 +43,11 @@ export function clickUrls(config: Config, mail: TrackedMail, targets: string[]):
 export const openPixel = (config: Config, mail: TrackedMail): string =>
   `${pixelStart(config)}${tokenOf(config, mailBytes(mail), '')}${PIXEL_END}`
 
-type Address = Pick<Config, 'apiUrl'>
+/** Where the service is. */
+export type ServiceAddress = Pick<Config, 'apiUrl'>
 
-const clicksAt = ({ apiUrl }: Address) => `${apiUrl}/t/c/`
-const pixelStart = ({ apiUrl }: Address) => `<img src="${apiUrl}/t/o/`
+const clicksAt = ({ apiUrl }: ServiceAddress) => `${apiUrl}/t/c/`
+const pixelStart = ({ apiUrl }: ServiceAddress) => `<img src="${apiUrl}/t/o/`
 const PIXEL_END = '.gif" alt="" width="1" height="1" style="display:block;width:1px;height:1px;border:0">'
 
 /** Null when the token was not made here for this target, or, with none, for a pixel. */
@@ -67,7 +68,7 @@ export function readToken(config: Config, token: string, target: string): Tracke
 const TRACKED = new RegExp(`^[\\w-]{${TOKEN_CHARACTERS}}\\?(u=[^"'<>\\s]+)`)
 
 /** HTML of a message as it would be without tracking: what its text part is made from. */
-export function withoutTracking(config: Address, html: string): string {
+export function withoutTracking(config: ServiceAddress, html: string): string {
   const [before = '', ...links] = withoutPixel(config, html).split(clicksAt(config))
   const untracked = links.map((text) => {
     const [whole = '', query] = TRACKED.exec(text) ?? []
@@ -77,7 +78,7 @@ export function withoutTracking(config: Address, html: string): string {
   return before + untracked.join('')
 }
 
-function withoutPixel(config: Address, html: string): string {
+function withoutPixel(config: ServiceAddress, html: string): string {
   const start = html.lastIndexOf(pixelStart(config))
   const end = start + pixelStart(config).length + TOKEN_CHARACTERS
   if (start === -1 || !html.startsWith(PIXEL_END, end)) return html
