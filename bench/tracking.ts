@@ -13,7 +13,7 @@ import { type ServiceProcess, startServiceProcess } from './processes.ts'
 const RUNS = 200
 const SENDS = 4_000
 const PIXELS_PER_SECOND = 2_000
-const PIXEL_CONNECTIONS = 32
+const PIXEL_CONNECTIONS = 64
 const PIXEL_SECONDS = 10
 
 const row = (index: number) =>
@@ -113,34 +113,47 @@ async function pixelsOf(database: BenchDatabase, url: string, count: number): Pr
   return contents.map(({ html }) => /\/t\/o\/[\w-]+\.gif/.exec(html)?.[0] ?? '')
 }
 
-/** Asks for pixels at a steady rate, however long the answers take, and tells how long that was. */
+/**
+ * Asks for pixels at a steady rate, however long the answers take, and tells how long after its moment each was answered:
+ * the wait for a free connection counts.
+ */
 async function ask(url: string, paths: string[]): Promise<number[]> {
   const { hostname, port } = new URL(url)
   const latencies: number[] = []
-  const sockets = Array.from({ length: PIXEL_CONNECTIONS }, () => {
+  const due: number[] = []
+  let next = 0
+  const connections = Array.from({ length: PIXEL_CONNECTIONS }, () => {
     const socket = connect(Number(port), hostname).setNoDelay(true)
-    const asked: number[] = []
-    socket.on('data', (chunk) => {
-      for (const _ of chunk.toString('latin1').matchAll(/HTTP\/1\.1 200/g)) {
-        latencies.push(performance.now() - (asked.shift() ?? 0))
-      }
+    const connection = { socket, askedAt: 0 }
+    socket.on('data', () => {
+      latencies.push(performance.now() - connection.askedAt)
+      idle.push(connection)
+      askNext()
     })
-    return { socket, asked }
+    return connection
   })
+  const idle = [...connections]
+  const askNext = () => {
+    const connection = due.length > 0 ? idle.pop() : undefined
+    if (!connection) return
+    connection.askedAt = due.shift() ?? 0
+    next += 1
+    connection.socket.write(
+      `GET ${paths[next % paths.length]} HTTP/1.1\r\nHost: ${hostname}\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n\r\n`,
+    )
+  }
   const began = performance.now()
-  for (let next = 0; next < PIXELS_PER_SECOND * PIXEL_SECONDS; ) {
-    const due = ((performance.now() - began) / 1_000) * PIXELS_PER_SECOND
-    for (; next < due; next += 1) {
-      const one = sockets[next % sockets.length]
-      one?.asked.push(performance.now())
-      one?.socket.write(
-        `GET ${paths[next % paths.length]} HTTP/1.1\r\nHost: ${hostname}\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n\r\n`,
-      )
+  for (let count = 0; count < PIXELS_PER_SECOND * PIXEL_SECONDS; ) {
+    const now = performance.now()
+    for (; count < ((now - began) / 1_000) * PIXELS_PER_SECOND; count += 1) {
+      due.push(began + (count * 1_000) / PIXELS_PER_SECOND)
+      askNext()
     }
     await pause(1)
   }
-  await pause(2_000)
-  for (const { socket } of sockets) socket.destroy()
+  const until = performance.now() + 30_000
+  while (latencies.length < PIXELS_PER_SECOND * PIXEL_SECONDS && performance.now() < until) await pause(50)
+  for (const { socket } of connections) socket.destroy()
   return latencies
 }
 

@@ -2,7 +2,11 @@ import type { Command } from 'commander'
 import type { Services } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
 import { changeSettings, type ProjectSettings } from '../../features/projects/project-settings.ts'
-import { createProjectInput, projectLanguageInput, projectTrackingInput } from '../../features/projects/projects.input.ts'
+import {
+  createProjectInput,
+  projectLanguageInput,
+  projectTrackingInput,
+} from '../../features/projects/projects.input.ts'
 import {
   createProject,
   listProjects,
