@@ -117,7 +117,7 @@ async function pixelsOf(database: BenchDatabase, url: string, count: number): Pr
  * Asks for pixels at a steady rate, however long the answers take, and tells how long after its moment each was answered:
  * the wait for a free connection counts.
  */
-async function ask(url: string, paths: string[]): Promise<number[]> {
+async function ask(url: string, paths: string[], seconds = PIXEL_SECONDS): Promise<number[]> {
   const { hostname, port } = new URL(url)
   const latencies: number[] = []
   const due: number[] = []
@@ -143,7 +143,7 @@ async function ask(url: string, paths: string[]): Promise<number[]> {
     )
   }
   const began = performance.now()
-  for (let count = 0; count < PIXELS_PER_SECOND * PIXEL_SECONDS; ) {
+  for (let count = 0; count < PIXELS_PER_SECOND * seconds; ) {
     const now = performance.now()
     for (; count < ((now - began) / 1_000) * PIXELS_PER_SECOND; count += 1) {
       due.push(began + (count * 1_000) / PIXELS_PER_SECOND)
@@ -152,21 +152,27 @@ async function ask(url: string, paths: string[]): Promise<number[]> {
     await pause(1)
   }
   const until = performance.now() + 30_000
-  while (latencies.length < PIXELS_PER_SECOND * PIXEL_SECONDS && performance.now() < until) await pause(50)
+  while (latencies.length < PIXELS_PER_SECOND * seconds && performance.now() < until) await pause(50)
   for (const { socket } of connections) socket.destroy()
   return latencies
 }
 
 async function benchPixel(database: BenchDatabase): Promise<void> {
   console.log(`\n| ${PIXELS_PER_SECOND} pixels a second | Answered | p50 / p95 / p99 ms |\n|---|---|---|`)
-  await withService(database, async ({ url }) => {
+  await withService(database, async (service) => {
+    const { url } = service
     const paths = await pixelsOf(database, url, 1_000)
     const print = (name: string, latencies: number[]) => {
       const { p50, p95, p99 } = percentileOf(latencies)
       const times = [p50, p95, p99].map((time) => time.toFixed(1)).join(' / ')
       console.log(`| ${name} | ${latencies.length} | ${times} |`)
     }
-    print('alone', await ask(url, paths))
+    // What runs for the first time is compiled meanwhile.
+    await ask(url, paths, 3)
+    const before = service.cpuSeconds()
+    const alone = await ask(url, paths)
+    const cpu = ((service.cpuSeconds() - before) * 1e6) / alone.length
+    print(`alone, ${Math.round(cpu)} µs of the processor each`, alone)
     const request = (index: number) => ({
       path: '/v1/send',
       key: database.project.secret,
