@@ -92,6 +92,34 @@ scenario('Hits are counted', start, (test) => {
     assert.is(await opens(), 2)
   })
 
+  test('for the campaigns of the messages, each message once', async (service) => {
+    const campaignId = '01a20000-0000-7000-8000-000000000001'
+    const mails = [await left(service, 'campaign1@example.org'), await left(service, 'campaign2@example.org')]
+    const ids = mails.map(({ id }) => id)
+    await service.sql('update emails set campaign_id = $1 where id = any($2)', [campaignId, ids])
+    const click = { link: 'https://a.example/' }
+    await note(
+      service,
+      ids.flatMap((id) => [
+        { id, ago: 90 },
+        { id, ago: 80 },
+        { id, ago: 70, ...click },
+      ]),
+    )
+    await fold(service)
+    const [again = ''] = ids
+    await note(service, [
+      { id: again, ago: 30 },
+      { id: again, ago: 20, ...click },
+    ])
+    await fold(service)
+    const tallies = await service.sql(
+      'select opened, clicked from campaign_tallies where project_id = $1 and campaign_id = $2',
+      [service.project.id, campaignId],
+    )
+    assert.equal(tallies, [{ opened: 2, clicked: 2 }])
+  })
+
   test('of the project alone that they are of', async (service) => {
     const { id } = await left(service, 'mine@example.org')
     const other = await service.newProject()

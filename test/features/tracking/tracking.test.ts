@@ -126,28 +126,6 @@ scenario('A tracked message', startTracking, (test) => {
     await recorded(service, other.id, 1)
     assert.equal(await waitingHits(service, mail.id), [])
   })
-
-  test('adds to what its campaign has come to, once a message', async (service) => {
-    const campaignId = '01a20000-0000-7000-8000-000000000001'
-    const mails = [await mailed(service, 'c1@example.org'), await mailed(service, 'c2@example.org')]
-    await service.sql('update emails set campaign_id = $1 where id = any($2)', [
-      campaignId,
-      mails.map(({ id }) => id),
-    ])
-    for (const { pixel, links } of mails) {
-      await ask(service, pixel)
-      await ask(service, pixel)
-      await ask(service, links[0] ?? '')
-    }
-    await Promise.all(mails.map(({ id }) => recorded(service, id, 3)))
-    await ask(service, mails[0]?.pixel ?? '')
-    await recorded(service, mails[0]?.id ?? '', 4)
-    const [sum] = await service.sql(
-      'select sum(opened)::int as opened, sum(clicked)::int as clicked from campaign_tallies where campaign_id = $1',
-      [campaignId],
-    )
-    assert.equal(sum, { opened: 2, clicked: 2 })
-  })
 })
 
 const BODY = '<a href="https://shop.example/">Shop</a>'
