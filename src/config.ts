@@ -3,6 +3,7 @@ import path from 'node:path'
 import { ConfigurationError, readEnvironment, type Variables } from './environment.ts'
 import { keptSecret } from './lib/files/kept-secret.ts'
 import { ehloNameOf } from './lib/net/ehlo-name.ts'
+import { deriveKey } from './lib/secrets.ts'
 
 export type MailConfig =
   | { provider: 'mailbox'; directory: string }
@@ -35,6 +36,7 @@ function build(v: Variables) {
   const host = v.HOST ?? (production ? '0.0.0.0' : '127.0.0.1')
   const dataDir = path.resolve(v.DATA_DIR)
   const jwtSecret = v.JWT_SECRET ?? developmentSecret(dataDir)
+  const encryptionSecret = v.ENCRYPTION_SECRET ?? jwtSecret
   /** With port 0 and no API_URL, startApp puts the port in that it got. */
   const apiUrl = v.API_URL ?? `http://${hostInUrl(host)}:${v.PORT}`
   return {
@@ -53,7 +55,12 @@ function build(v: Variables) {
     /** The path of API_URL, where a proxy leads to this service; empty for none. */
     basePath: new URL(apiUrl).pathname.replace(/\/$/, ''),
     dashboardUrl: v.DASHBOARD_URL ?? null,
-    encryptionSecret: v.ENCRYPTION_SECRET ?? jwtSecret,
+    encryptionSecret,
+    /** What signs links in mail. */
+    linkKeys: {
+      subscriptions: deriveKey(encryptionSecret, 'mailwright subscription links'),
+      tracked: deriveKey(encryptionSecret, 'mailwright tracked links'),
+    },
     mail: mailConfig(v, dataDir, apiUrl),
     storage: storageConfig(v),
     /** None: the servers of the system. */

@@ -9,6 +9,7 @@ import { deleteEventsJob } from './features/events/delete-events.job.ts'
 import { computeSegmentsJob } from './features/memberships/compute-segments.job.ts'
 import { followSegmentsJob } from './features/memberships/follow-segments.job.ts'
 import { purgeExpiredJob } from './features/operations/purge-expired.job.ts'
+import { foldHitsJob } from './features/tracking/fold-hits.job.ts'
 import type { Job } from './queue/define-job.ts'
 import type { ProjectWork, WorkKind } from './queue/define-work.ts'
 
@@ -28,6 +29,7 @@ export const PROJECT_WORKS: readonly ProjectWork[] = [
   advanceCampaignsJob,
   followSegmentsJob,
   computeSegmentsJob,
+  foldHitsJob,
 ]
 
 /** Every kind of project work by its name. */

@@ -2,6 +2,7 @@ import { mailboxRoutes } from './features/emails/mailbox.http.ts'
 import { healthRoutes } from './features/operations/health.http.ts'
 import { homeRoutes } from './features/operations/home.http.ts'
 import { subscriptionRoutes } from './features/subscriptions/subscription.http.ts'
+import { trackingRoutes } from './features/tracking/tracking.http.ts'
 import { uploadRoutes } from './features/uploads/uploads.http.ts'
 import type { HttpParts } from './http/http-parts.ts'
 import type { ServerRoute } from './http/server.ts'
@@ -12,5 +13,6 @@ export const httpRoutes = (parts: HttpParts): ServerRoute[] => [
   ...homeRoutes(parts),
   ...mailboxRoutes(parts),
   ...subscriptionRoutes(parts),
+  ...trackingRoutes(parts),
   ...uploadRoutes(parts),
 ]

@@ -19,10 +19,7 @@ const isState = ({ value }: Constant): boolean =>
   /^(new (Map|Set)(<.*>)?\(\)|new Weak\w+|new \w*(Cache|Loader|Pool|Slots|Turns)\b|\[\]|\{\}$)/.test(value)
 
 /** Constants that hold what changes all the same, and why. */
-const STATEFUL: Record<string, string> = {
-  'src/features/subscriptions/subscription-links.ts keys':
-    'a key that was derived, once for each configuration, which owns it',
-}
+const STATEFUL: Record<string, string> = {}
 
 /** Variables of modules, and why. */
 const VARIABLES: Record<string, string> = {

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { delivered, send, templateOf } from './features/sending/send-support.ts'
+import { ask, setTracking } from './features/tracking/tracking-support.ts'
 import { uploaded } from './features/uploads/upload-support.ts'
 import { IMAGES } from './support/images.ts'
 import { openRaw } from './support/raw-http.ts'
@@ -25,6 +26,8 @@ const MAKERS = [
   'src/features/operations/home.http.ts',
   'src/features/subscriptions/subscription-links.ts',
   'src/features/subscriptions/subscription.http.ts',
+  'src/features/tracking/track-message.ts',
+  'src/features/tracking/tracked-links.ts',
   'src/features/uploads/local-store.ts',
   'src/lib/net/ehlo-name.ts',
   'src/pages/home-page.ts',
@@ -105,6 +108,23 @@ scenario('Links', start, (test) => {
     const { body } = await service.as().graphql(query, { input }, { headers: HOSTILE })
     const links = body.data.previewTemplate.html.split(/\s+/).slice(0, 3)
     for (const link of links) await assertLeadsHere(service, link)
+  })
+
+  test('that are tracked, and the pixel, are at the public address', async (service) => {
+    const project = await service.newProject()
+    await setTracking(service, project, 'ENABLED')
+    const body = `<a href="https://shop.example/">x</a><a href="${ADDRESS}/unsubscribe/x">y</a>`
+    const answer = await send(service, { to: 'tracked@example.org', body }, project)
+    const { message } = await delivered(service, answer.body.data.emails[0].email)
+    assert.is(message.text?.trim(), `x [https://shop.example/]y [${ADDRESS}/unsubscribe/x]`)
+    const [click = '', own, pixel = ''] = message.html?.match(/https?:\/\/[^\s"<]+/g) ?? []
+    assert.is(own, `${ADDRESS}/unsubscribe/x`)
+    await assertLeadsHere(service, pixel)
+    assert.ok(click.startsWith(`${ADDRESS}/t/c/`), click)
+    for (const prefix of ['', '/post/office']) {
+      const { status, headers } = await ask(service, prefix + click.slice(ADDRESS.length), HOSTILE)
+      assert.equal([status, headers.get('location')], [302, 'https://shop.example/'])
+    }
   })
 
   test('to an image are the one of the answer', async (service) => {

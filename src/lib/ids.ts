@@ -25,3 +25,12 @@ export const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const isId = (value: string): boolean => UUID.test(value)
+
+/** How many bytes an id has. */
+export const ID_BYTES = 16
+
+export const idBytes = (id: string): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex')
+
+/** The id in ID_BYTES bytes. */
+export const idText = (bytes: Buffer): string =>
+  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')

@@ -33,6 +33,12 @@ export function createMetrics() {
       help: 'Messages taken over from a worker that died while handing over; they may arrive twice',
       registers,
     }),
+    trackingHits: new Counter({
+      name: 'mailwright_tracking_hits_total',
+      help: 'Opened messages and followed links, by kind (open, click) and outcome (stored, refused: too many of one message wait, lost: the database was away)',
+      labelNames: ['kind', 'outcome'] as const,
+      registers,
+    }),
     jobs: new Counter({
       name: 'mailwright_jobs_total',
       help: 'Background jobs run, by queue and outcome (completed, failed)',

@@ -1,8 +1,10 @@
+import { ByteCache } from '../lib/byte-cache.ts'
 import { RenderBudget } from './render-budget.ts'
 import { RenderThreads } from './render-threads.ts'
 import { type Job, type MeteredTask, perform, type TaskInput, type TaskResult } from './tasks.ts'
 import { TemplateCache } from './template-cache.ts'
 import { boundedHtml, roughText, SHORT_HTML, textFromHtml } from './text-part.ts'
+import { hasLinks, type TrackedTemplate } from './tracked-links.ts'
 import { RenderedTooLarge } from './work-meter.ts'
 
 /** The cost of a text part is bounded by the length of the markup. */
@@ -18,6 +20,10 @@ const MAX_COST_OF_MOVING = 0.5
 /** Milliseconds for the text part of a message that is on its way; a newsletter takes some 20. */
 const TEXT_OF_MAIL_MS = 1_000
 
+/** Of templates whose links are tracked: what is kept in memory, and what a character of one takes there. */
+const MAX_TRACKED_BYTES = 16 * 1024 * 1024
+const TRACKED_BYTES = { entry: 500, character: 5 }
+
 /** Who renders, and what the request may still cost. Owners take turns on the other threads. */
 export type RenderCaller = { owner: string; budget: RenderBudget }
 
@@ -28,6 +34,7 @@ export type RenderCaller = { owner: string; budget: RenderBudget }
 export class Rendering {
   readonly #templates = new TemplateCache()
   readonly #threads = new RenderThreads()
+  readonly #tracked = new ByteCache<TrackedTemplate>(MAX_TRACKED_BYTES)
 
   newBudget(): RenderBudget {
     return new RenderBudget()
@@ -51,6 +58,19 @@ export class Rendering {
     budget.note(result?.spent ?? budget.left)
     if (!result) throw new RenderedTooLarge()
     return result.value
+  }
+
+  /**
+   * A template with its links to be filled in (see `trackLinks`), made once for many messages. Throws RenderedTooLarge
+   * and RenderingBusy.
+   */
+  async trackedOf(template: string, ownUrl: string, caller: RenderCaller): Promise<TrackedTemplate> {
+    if (!hasLinks(template)) return { body: template, links: [] }
+    const known = this.#tracked.get(template)
+    if (known) return known
+    const tracked = await this.run('links', { template, ownUrl }, caller)
+    this.#tracked.set(template, tracked, TRACKED_BYTES.entry + template.length * TRACKED_BYTES.character)
+    return tracked
   }
 
   /** The text part of a message. What takes too long is told without its structure. Throws RenderingBusy. */

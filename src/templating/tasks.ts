@@ -3,6 +3,7 @@ import { checkTemplate, type RenderTools, renderBody, renderSubject, viewOf } fr
 import { TemplateSyntaxError } from './template-parser.ts'
 import { type TemplateVariables, variablesOf } from './template-variables.ts'
 import { textFromHtml } from './text-part.ts'
+import { type TrackedTemplate, trackLinks } from './tracked-links.ts'
 import type { Allowance } from './work-meter.ts'
 
 export type MessageTemplate = { subject: string; body: string }
@@ -12,6 +13,7 @@ type Inputs = {
   message: MessageTemplate & { variables: JsonObject }
   variables: MessageTemplate & { variables: JsonObject }
   check: { template: string }
+  links: { template: string; ownUrl: string }
   text: { html: string }
 }
 
@@ -20,6 +22,7 @@ type Results = {
   variables: TemplateVariables
   /** Why the template cannot be rendered; null when it can. */
   check: string | null
+  links: TrackedTemplate
   text: string
 }
 
@@ -44,6 +47,7 @@ const tasks: { [Name in TaskName]: (input: Inputs[Name], tools: RenderTools) => 
       throw error
     }
   },
+  links: ({ template, ownUrl }, { meter }) => trackLinks(template, ownUrl, meter),
   text: ({ html }) => textFromHtml(html),
 }
 

@@ -20,6 +20,7 @@ import { renderingTurns } from './cases/rendering-turns.ts'
 import { segmentTree } from './cases/segment-tree.ts'
 import { slowReaders } from './cases/slow-readers.ts'
 import { stalledReaders } from './cases/stalled-readers.ts'
+import { trackingFlood } from './cases/tracking-flood.ts'
 import { uploadFlood } from './cases/upload-flood.ts'
 import type { Attack } from './define-attack.ts'
 
@@ -53,4 +54,5 @@ export const attacks: readonly Attack[] = [
   compressedBodies,
   forgedLinks,
   toggledSubscription,
+  trackingFlood,
 ]

@@ -94,6 +94,20 @@ scenario('cli project', start, (test) => {
     assert.is(stdout, `The project ${id} was changed.\n\n  language  pt\n`)
   })
 
+  test('set changes what is tracked', async ({ cli, newProject, sql }) => {
+    const { id } = await newProject()
+    const set = ['project', 'set', '--project', id]
+    assert.equal(await cli.json([...set, '--tracking', 'marketing-only']), {
+      id,
+      tracking: 'MARKETING_ONLY',
+    })
+    const [row] = await sql('select tracking from projects where id = $1', [id])
+    assert.is(row?.tracking, 'MARKETING_ONLY')
+    assert.match(await cli.refusal([...set, '--tracking', 'some']), 'marketing-only')
+    const { stdout } = await cli.run([...set, '--tracking', 'enabled'])
+    assert.is(stdout, `The project ${id} was changed.\n\n  tracking  ENABLED\n`)
+  })
+
   test('disable and enable decide whether mail is taken', async ({ cli, as, newProject }) => {
     const { id, secret, domain } = await newProject()
     const send = () => as(secret).post('/v1/send', sendBody({ domain }))

@@ -49,6 +49,8 @@ const HAND_WRITTEN = [
   'option segment_checks.autovacuum_vacuum_scale_factor',
   'option segment_checks.autovacuum_vacuum_threshold',
   'option segment_checks.fillfactor',
+  'option tracking_hits.autovacuum_vacuum_scale_factor',
+  'option tracking_hits.autovacuum_vacuum_threshold',
   'unlogged limit_windows',
   'unlogged work_sweeps',
 ]

@@ -100,14 +100,14 @@ scenario(
     })
 
     test('makes the text part of all mail that is on its way, however much there is', async (rendering) => {
-      const texts = new TextParts(rendering)
+      const texts = new TextParts({ config: { apiUrl: 'https://mail.example' }, rendering })
       const bodies = Array.from({ length: 120 }, (_, n) => `<h1>Hello ${n}</h1>${'<p>you</p>'.repeat(500)}`)
       const made = await Promise.all(bodies.map((html) => texts.of('a', html)))
       assert.equal(made, bodies.map(textFromHtml))
     })
 
     test('makes the text part of messages with the same body once', async (rendering) => {
-      const texts = new TextParts(rendering)
+      const texts = new TextParts({ config: { apiUrl: 'https://mail.example' }, rendering })
       const html = '<p>Hello</p>'.repeat(1_000)
       const first = texts.of('a', html)
       assert.is(texts.of('a', `${html}`), first)

@@ -2,7 +2,11 @@ import type { Command } from 'commander'
 import type { Services } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
 import { changeSettings, type ProjectSettings } from '../../features/projects/project-settings.ts'
-import { createProjectInput, projectLanguageInput } from '../../features/projects/projects.input.ts'
+import {
+  createProjectInput,
+  projectLanguageInput,
+  projectTrackingInput,
+} from '../../features/projects/projects.input.ts'
 import {
   createProject,
   listProjects,
@@ -106,6 +110,11 @@ function addSet(project: Command): void {
         '--language <code>',
         `what footers and pages speak to contacts without a locale: ${LANGUAGES.join(', ')}`,
         checked(projectLanguageInput),
+      )
+      .option(
+        '--tracking <mode>',
+        'whether opens and clicks are tracked: enabled, disabled, marketing-only (all but transactional mail)',
+        checked(projectTrackingInput),
       ),
   ).action(({ project: id, json = false, ...settings }: Output & { project: string } & ProjectSettings) =>
     answerWithServices({ json }, async (services) => {

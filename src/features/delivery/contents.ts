@@ -1,5 +1,6 @@
 import type { Ctx } from '../../ctx.ts'
 import { AppError } from '../../errors.ts'
+import type { Tracking } from '../../generated/prisma/enums.ts'
 import { ByteCache } from '../../lib/byte-cache.ts'
 import { LAST_ID } from '../../lib/ids.ts'
 import type { JsonObject } from '../../lib/json.ts'
@@ -19,7 +20,7 @@ const BUSY_MS = 2_000
 export type Content = { email: DueEmail; text: string; rendered: Rendered | null }
 
 /** `keys` are those of the contact's data that it is rendered with. */
-type Source = MessageSource & { keys: ReadonlySet<string> }
+type Source = MessageSource & { keys: ReadonlySet<string>; tracking: Tracking }
 
 /** What messages say: that of campaigns is rendered here, all others were when they were accepted. */
 export class Contents {
@@ -52,7 +53,7 @@ export class Contents {
     const data = email.data ?? {}
     const contact = { projectId, contactId, emailId, email: toEmail, subscribed, data }
     const each = { ...ctx, renderBudget: ctx.services.rendering.newBudget() }
-    const composed = await compose(each, source, contact)
+    const composed = await compose(each, source, contact, { tracking: source.tracking })
     return {
       email: { ...email, ...composed },
       text: await this.#texts.of(projectId, composed.html),

@@ -54,7 +54,7 @@ export function deliverMailJob(
   const parts: Parts = {
     handOver: new HandOver(services, mailer, metrics, watch),
     settler: new Settler(services),
-    contents: new Contents(new TextParts(services.rendering)),
+    contents: new Contents(new TextParts(services)),
     large: new SingleFile(),
     turns: new TakeTurns(services, mailer.concurrency),
     connections: new Slots(mailer.concurrency, { perOwner: mostOf(mailer.concurrency) }),

@@ -1,6 +1,6 @@
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
-import type { CampaignStatus, DomainStatus, MessageType } from '../../generated/prisma/enums.ts'
+import type { CampaignStatus, DomainStatus, MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import type { Priority } from '../../queue/define-work.ts'
 
@@ -239,10 +239,11 @@ export const campaignContent = statement<
     fromName: string | null
     /** Of the project. */
     language: string
+    tracking: Tracking
   }
 >(
   'campaign-content',
-  `select c.subject, c.body, c.type, c."from", c.from_name as "fromName", p.language
+  `select c.subject, c.body, c.type, c."from", c.from_name as "fromName", p.language, p.tracking
    from campaigns c join projects p on p.id = c.project_id
    where c.project_id = :projectId::uuid and c.id = :campaignId::uuid and not c.deleted`,
 )

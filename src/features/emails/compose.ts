@@ -1,12 +1,13 @@
 import type { Config } from '../../config.ts'
 import type { Ctx } from '../../ctx.ts'
-import type { MessageType } from '../../generated/prisma/enums.ts'
+import type { MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import { chosenLanguage } from '../../lib/text/languages.ts'
 import type { TemplateVariables } from '../../templating/template-variables.ts'
 import { withFooter } from '../subscriptions/footer.ts'
 import { type SubscriptionLinks, subscriptionLinks } from '../subscriptions/subscription-links.ts'
 import { render } from '../templates/render.ts'
+import { isTracked, trackMessage } from '../tracking/track-message.ts'
 
 /** The parts of a message that are the same for all of its recipients. */
 export type MessageSource = {
@@ -39,6 +40,8 @@ export type Composed = {
 export type ComposeOptions = {
   /** More variables, such as the event that caused the message. */
   extra?: JsonObject
+  /** Which messages of the project are tracked; by default none, as in a preview. */
+  tracking?: Tracking
 }
 
 /** Renders a message for one contact. Throws as `render` does. */
@@ -46,15 +49,19 @@ export async function compose(
   ctx: Ctx,
   source: MessageSource,
   contact: MessageContact,
-  { extra = {} }: ComposeOptions = {},
+  { extra = {}, tracking = 'DISABLED' }: ComposeOptions = {},
 ): Promise<Composed> {
   const links = linksOf(ctx.config, source, contact)
-  const input = { ...templateOf(source), variables: variablesFor(contact, links, extra) }
-  const { subject, html } = await render(ctx, 'message', input)
+  const tracked = isTracked(tracking, source.type) ? await trackMessage(ctx, source.body, contact) : null
+  const { subject, html } = await render(ctx, 'message', {
+    ...templateOf({ ...source, ...tracked }),
+    variables: variablesFor(contact, links, { ...extra, ...tracked?.variables }),
+  })
   const needsFooter = source.type === 'MARKETING' && !holdsLink(html, links)
+  const whole = needsFooter ? withFooter(html, footerOf(source, contact, links)) : html
   return {
     subject,
-    html: needsFooter ? withFooter(html, footerOf(source, contact, links)) : html,
+    html: tracked?.withPixel(whole) ?? whole,
     headers: source.type === 'TRANSACTIONAL' ? [] : oneClickHeaders(links),
   }
 }

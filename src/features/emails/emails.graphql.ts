@@ -127,10 +127,12 @@ const EmailRef = builder.prismaObject('Email', {
     bouncedAt: t.expose('bouncedAt', timeWhen('the message came back')),
     complainedAt: t.expose('complainedAt', timeWhen('the recipient reported the message as spam')),
     opens: t.exposeInt('opens', {
-      description: 'Number of times that the message was opened, as far as known.',
+      description:
+        'Number of times that a person opened the message, as far as known; what machines did is left out.',
     }),
     clicks: t.exposeInt('clicks', {
-      description: 'Number of times that links of the message were followed.',
+      description:
+        'Number of times that a person followed links of the message; what machines did is left out.',
     }),
     createdAt: t.expose('createdAt', CREATED_AT),
     updatedAt: t.expose('updatedAt', UPDATED_AT),

@@ -1,8 +1,9 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
+import type { Tracking } from '../../generated/prisma/enums.ts'
 import type { Language } from '../../lib/text/languages.ts'
 import { unknownProject } from './projects.ts'
 
-export type ProjectSettings = { language?: Language }
+export type ProjectSettings = { language?: Language; tracking?: Tracking }
 
 /** Changes what is given of a project's settings. Throws RESOURCE_NOT_FOUND. */
 export async function changeSettings(ctx: Ctx, projectId: string, settings: ProjectSettings): Promise<void> {

@@ -5,3 +5,10 @@ import { LANGUAGES } from '../../lib/text/languages.ts'
 export const createProjectInput = z.object({ name: line(100).trim().min(1) })
 
 export const projectLanguageInput = z.enum(LANGUAGES)
+
+/** Which messages are tracked, as people write it. */
+export const projectTrackingInput = z
+  .enum(['enabled', 'disabled', 'marketing-only'])
+  .transform((mode) => TRACKING[mode])
+
+const TRACKING = { enabled: 'ENABLED', disabled: 'DISABLED', 'marketing-only': 'MARKETING_ONLY' } as const

@@ -2,7 +2,7 @@ import { type HeldKey, REMEMBER_ANSWER, RESERVATION_HOLDS } from '../../admissio
 import { contactCtes, heard } from '../../changes/changes.sql.ts'
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { type Statement, shortStatement, statement } from '../../db/sql.ts'
-import type { MessageType } from '../../generated/prisma/enums.ts'
+import type { MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import { upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
@@ -19,6 +19,8 @@ export type SendContext = {
   /** Whether the domain of the sender, the request's or the template's, is verified for the project. */
   domainVerified: boolean
   contacts: { id: string; email: string; subscribed: boolean; data: JsonObject }[]
+  /** The project's setting. */
+  tracking: Tracking
 }
 
 export type SendContextParams = {
@@ -41,15 +43,15 @@ const sendContextText = (addresses: string) => `
      from templates where project_id = :projectId::uuid and id = :templateId::uuid
    )
    select
-     exists (select from projects
-       where id = :projectId::uuid and secret_hash = :keyHash and not disabled) as admitted,
+     p.secret_hash = :keyHash and not p.disabled as admitted, p.tracking,
      (select to_json(template) from template) as template,
      exists (select from domains where project_id = :projectId::uuid and status = 'VERIFIED'
        and (not mailbox_only or :keepsMail)
        and domain = coalesce(:domain, (
          select substring("from" from '[^@]*$') from template))) as "domainVerified",
      (select coalesce(json_agg(json_build_object('id', id, 'email', email, 'subscribed', subscribed, 'data', data)), '[]')
-      from contacts where project_id = :projectId::uuid and email ${addresses}) as contacts`
+      from contacts where project_id = :projectId::uuid and email ${addresses}) as contacts
+   from projects p where p.id = :projectId::uuid`
 
 /** For one recipient the planner's general plan is the best one, and is kept. */
 export const sendContextOfOne = shortStatement<SendContextParams & { address: string }, SendContext>(

@@ -46,7 +46,7 @@ async function tryToSend(
   await assertSyntax(ctx, 'body', message.body)
   if (!known.domainVerified) throw await unverifiedSender(ctx, domainOf(message.from.email))
   assertSubscribed(input, message, known)
-  const addressed = await addressAll(ctx, { input, change, files, message, contacts: known.contacts, now })
+  const addressed = await addressAll(ctx, { input, change, files, message, known, now })
   const result: SendResult = {
     emails: addressed.map(({ contactId, recipient, emailId }) => ({
       contact: { id: contactId, email: recipient.email },
@@ -131,7 +131,7 @@ type Draft = {
   change: DataChange
   files: AttachmentFile[]
   message: Message
-  contacts: SendContext['contacts']
+  known: SendContext
   now: Date
 }
 
@@ -140,7 +140,7 @@ const MAX_REQUEST_BYTES = 64 * 1024 * 1024
 
 /** Renders the message for each recipient, and stops when all together exceed what one request may store. */
 async function addressAll(ctx: Ctx, draft: Draft): Promise<Addressed[]> {
-  const contacts = new Map(draft.contacts.map((contact) => [contact.email, contact]))
+  const contacts = new Map(draft.known.contacts.map((contact) => [contact.email, contact]))
   const addressed: Addressed[] = []
   const pauses = new Pauses()
   let size = 0
@@ -160,7 +160,7 @@ async function addressAll(ctx: Ctx, draft: Draft): Promise<Addressed[]> {
 
 async function address(
   ctx: Ctx,
-  { input, change, message, now }: Draft,
+  { input, change, message, known: { tracking }, now }: Draft,
   recipient: NamedAddress,
   contact: SendContext['contacts'][number] | undefined,
 ): Promise<Addressed> {
@@ -177,6 +177,6 @@ async function address(
     subscribed: input.subscribed ?? contact?.subscribed ?? false,
     data: { ...merged, ...change.values },
   }
-  const composed = await compose(ctx, message, receiver)
+  const composed = await compose(ctx, message, receiver, { tracking })
   return { recipient, newContactId, contactId, emailId, composed }
 }

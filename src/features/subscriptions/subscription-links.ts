@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts'
-import { deriveKey, isSigned, sign } from '../../lib/secrets.ts'
+import { ID_BYTES, idBytes, idText } from '../../lib/ids.ts'
+import { isSigned, sign } from '../../lib/secrets.ts'
 
 /** Whom a link in a mail speaks for, and which mail it was in. */
 export type LinkOwner = { projectId: string; contactId: string; emailId: string }
@@ -10,21 +11,6 @@ export type SubscriptionLinks = { unsubscribeUrl: string; subscribeUrl: string; 
 export type Link = LinkOwner & { ids: Buffer; signature: Buffer }
 
 const SIGNATURE_BYTES = 16
-const ID_BYTES = 16
-
-/** Every mail has links, and deriving the key costs as much as signing some of them: one per configuration is kept. */
-const keys = new WeakMap<Config, Buffer>()
-
-function keyOf(config: Config): Buffer {
-  const key = keys.get(config) ?? deriveKey(config.encryptionSecret, 'mailwright subscription links')
-  keys.set(config, key)
-  return key
-}
-
-const idBytes = (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex')
-
-const idText = (bytes: Buffer) =>
-  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 
 /** What is signed: the ids have a fixed length, so nothing else gives the same bytes. */
 const signedBytes = (ids: Buffer, address: string) => Buffer.concat([ids, Buffer.from(address)])
@@ -35,7 +21,7 @@ const signedBytes = (ids: Buffer, address: string) => Buffer.concat([ids, Buffer
  */
 export function subscriptionLinks(config: Config, owner: LinkOwner & { email: string }): SubscriptionLinks {
   const ids = Buffer.concat([idBytes(owner.projectId), idBytes(owner.contactId), idBytes(owner.emailId)])
-  const signature = sign(keyOf(config), signedBytes(ids, owner.email), SIGNATURE_BYTES)
+  const signature = sign(config.linkKeys.subscriptions, signedBytes(ids, owner.email), SIGNATURE_BYTES)
   const token = Buffer.concat([ids, signature]).toString('base64url')
   return {
     unsubscribeUrl: `${config.apiUrl}/unsubscribe/${token}`,
@@ -69,7 +55,7 @@ export function isLinkOf(
   { ids, signature }: Link,
   { email, sentTo }: { email: string; sentTo: string | null },
 ): boolean {
-  const key = keyOf(config)
+  const key = config.linkKeys.subscriptions
   if (isSigned(key, signedBytes(ids, email), signature)) return true
   return sentTo === email && isSigned(key, ids, signature)
 }

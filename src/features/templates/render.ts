@@ -2,6 +2,7 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { renderedTooLarge, renderingBusy } from '../../errors.ts'
 import { RenderingBusy } from '../../templating/render-threads.ts'
 import type { MeteredTask, TaskInput, TaskResult } from '../../templating/tasks.ts'
+import type { TrackedTemplate } from '../../templating/tracked-links.ts'
 import { RenderedTooLarge } from '../../templating/work-meter.ts'
 
 /**
@@ -15,6 +16,15 @@ export const render = <Name extends MeteredTask>(
 ): Promise<TaskResult<Name>> =>
   withPublicErrors(
     ctx.services.rendering.run(name, input, { owner: projectIdOf(ctx), budget: ctx.renderBudget }),
+  )
+
+/** A body whose links are tracked. Throws as `render` does. */
+export const trackedBody = (ctx: Ctx, body: string, ownUrl: string): Promise<TrackedTemplate> =>
+  withPublicErrors(
+    ctx.services.rendering.trackedOf(body, ownUrl, {
+      owner: projectIdOf(ctx),
+      budget: ctx.renderBudget,
+    }),
   )
 
 /** The text part that a message with this body gets. Throws SERVICE_UNAVAILABLE as `render` does. */
