@@ -27,6 +27,7 @@ const HAND_WRITTEN = [
   'index deliveries_taken',
   'index emails_attachment_set',
   'index emails_template',
+  'index emails_variables',
   'index events_of_some_contacts',
   'index interests_listening',
   'index workflow_executions_active',

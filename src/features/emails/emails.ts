@@ -4,6 +4,7 @@ import type { Email } from '../../generated/prisma/client.ts'
 import type { EmailFindUniqueOrThrowArgs } from '../../generated/prisma/models.ts'
 import type { AskedPage } from '../../graphql/related-pages.ts'
 import { isId } from '../../lib/ids.ts'
+import { campaignBodies, firstKeptId } from './campaign-bodies.ts'
 import { bodySizes, contactEmails, emailBodies, emailsUnderWay } from './emails.sql.ts'
 
 type Selection = Pick<EmailFindUniqueOrThrowArgs, 'include' | 'select'>
@@ -49,11 +50,13 @@ const MAX_BODIES = 16 * 1024 * 1024
  */
 export async function readBodies(ctx: Ctx, ids: string[]): Promise<(string | null)[]> {
   const wanted = { projectId: projectIdOf(ctx), ids }
-  const sizes = await ctx.sql(bodySizes, wanted)
+  const sizes = await ctx.sql(bodySizes, { ...wanted, firstKept: firstKeptId(ctx) })
   const bytes = sizes.reduce((sum, size) => sum + size.bytes, 0)
   if (sizes.length > 1 && bytes > MAX_BODIES) throw tooMuchAtOnce(MAX_BODIES)
   await ctx.answerBytes.takeAnswer(bytes)
   const rows = await ctx.sql(emailBodies, wanted)
   const bodies = new Map(rows.map(({ id, html }) => [id, html]))
+  const missing = ids.filter((id) => !bodies.has(id))
+  for (const [id, html] of missing.length > 0 ? await campaignBodies(ctx, missing) : []) bodies.set(id, html)
   return ids.map((id) => bodies.get(id) ?? null)
 }

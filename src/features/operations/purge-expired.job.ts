@@ -12,6 +12,7 @@ import {
   purgeEventCounts,
   purgeFieldDeletions,
   purgeIdempotencyKeys,
+  purgeVariables,
 } from './purge-expired.sql.ts'
 import { forgetEventNames, forgetUnusedFields } from './unused-names.ts'
 
@@ -61,6 +62,7 @@ async function purgeProject(ctx: Ctx): Promise<void> {
   const counts = { projectId, before: daysAgo(ctx, config.eventCountRetentionDays + 1), limit: BATCH }
   for (const purge of [
     () => ctx.sql(purgeContents, mail),
+    () => ctx.sql(purgeVariables, mail),
     () => ctx.sql(purgeDeadMail, mail),
     () => ctx.sql(purgeAttachments, mail),
     () => ctx.sql(purgeContactJobs, jobs),

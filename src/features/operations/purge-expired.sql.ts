@@ -27,6 +27,19 @@ export const purgeContents = statement<
    where c.project_id = :projectId::uuid and c.email_id = old.email_id returning c.email_id as id`,
 )
 
+/** Of messages of campaigns, the values that they were rendered with. Index: emails_variables. */
+export const purgeVariables = statement<
+  { firstKept: string; limit: number; projectId: string },
+  { id: string }
+>(
+  'purge-email-variables',
+  `update emails e set variables = null from (
+     select id from emails
+     where project_id = :projectId::uuid and id < :firstKept::uuid and variables is not null limit :limit::int
+   ) old
+   where e.project_id = :projectId::uuid and e.id = old.id returning e.id`,
+)
+
 /** Files that no waiting mail needs; `firstKept` is the id of a set. Index: emails_attachment_set. */
 export const purgeAttachments = statement<
   { firstKept: string; limit: number; projectId: string },

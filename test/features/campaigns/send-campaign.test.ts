@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { MINUTE } from '../../support/clock.ts'
 import { scenario } from '../../support/scenario.ts'
 import { startService } from '../../support/service.ts'
 import { assertAddsUp, mailOf, newCampaign, newContacts, reached, sendNow } from './campaign-support.ts'
@@ -20,6 +21,34 @@ scenario('A campaign', startService, (test) => {
     for (const message of mail) {
       assert.is(message.subject, 'Spring is here, Ada')
       assert.match(message.html, 'Hello Ada')
+      assert.match(message.html, '/unsubscribe/')
+      assert.match(message.text, 'Hello Ada')
     }
+  })
+
+  test('can be read again as it was sent, from what was kept of the contact', async (service) => {
+    const project = await service.newProject('Kept')
+    const data = { name: 'Grace', plan: 'pro', locale: 'de' }
+    const [contactId] = await newContacts(service, 1, { prefix: 'kept-', data }, project)
+    const { id } = await newCampaign(service, {}, project)
+    await sendNow(service, id, project)
+    await reached(service, id, 'SENT', project)
+    const [row] = await service.sql('select id, variables, subject from emails where campaign_id = $1', [id])
+    assert.equal(row?.variables, { name: 'Grace', locale: 'de' })
+    assert.is(row?.subject, 'Spring is here, Grace')
+    await service.as(project).patch(`/contacts/${contactId}`, { data: { name: 'Somebody else' } })
+    const [message] = await mailOf(service, 'kept-')
+    const query = 'query ($id: ID!) { email(id: $id) { body subject status campaignId sourceType } }'
+    const { body } = await service.as(project).graphql(query, { id: row?.id })
+    assert.equal(body.data.email, {
+      body: message.html,
+      subject: message.subject,
+      status: 'SENT',
+      campaignId: id,
+      sourceType: 'CAMPAIGN',
+    })
+    service.clock.advance(91 * 24 * 60 * MINUTE)
+    const later = await service.as(project).graphql(query, { id: row?.id })
+    assert.is(later.body.data.email.body, null)
   })
 })
