@@ -13,7 +13,7 @@ import type { Reads } from './graphql/limits/reads.ts'
 import type { DnsResolver } from './lib/net/dns-resolver.ts'
 import type { Pieces } from './paging/pieces.ts'
 import type { JobQueue, SendJobOptions } from './queue/define-job.ts'
-import type { Priority, WorkKind } from './queue/define-work.ts'
+import type { Priority, Standing, WorkKind } from './queue/define-work.ts'
 import type { QueueConnections } from './queue/queue-connections.ts'
 import type { WorkRequests } from './queue/work-requests.ts'
 import type { RenderBudget } from './templating/render-budget.ts'
@@ -60,7 +60,7 @@ export type Ctx = {
   sql: Sql
   enqueue: Enqueue
   /** Says that the caller's project has work of a kind: after the commit, when there is a transaction. */
-  requestWork: (kind: WorkKind, priority?: Priority) => void
+  requestWork: (kind: WorkKind, priority?: Priority, standing?: Standing) => void
   /** Runs the work in one transaction; inside another `atomically` it joins that one. */
   atomically: <Result>(work: (ctx: Ctx) => Promise<Result>) => Promise<Result>
   /** Whose connections it uses. */
@@ -117,7 +117,8 @@ export function createCtx(
     enqueue: async (job, payload, options = {}) => {
       await boss.send(job.name, job.payload.parse(payload), options)
     },
-    requestWork: (kind, priority) => services.work.ask(kind, { projectId: projectIdOf(ctx), priority }),
+    requestWork: (kind, priority, standing) =>
+      services.work.ask(kind, { projectId: projectIdOf(ctx), priority, standing }),
     atomically: async (work) => {
       const { result, requested } = await withRetries(() => {
         const requested: (() => void)[] = []
@@ -162,7 +163,8 @@ function bindTo(ctx: Ctx, tx: Prisma.TransactionClient, requested: (() => void)[
     enqueue: async (job, payload, options = {}) => {
       await ctx.services.boss.send(job.name, job.payload.parse(payload), { ...options, db: fromPrisma(tx) })
     },
-    requestWork: (kind, priority) => void requested.push(() => ctx.requestWork(kind, priority)),
+    requestWork: (kind, priority, standing) =>
+      void requested.push(() => ctx.requestWork(kind, priority, standing)),
     atomically: (work) => work(bound),
   }
   return bound

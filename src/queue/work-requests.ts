@@ -12,7 +12,7 @@ export type WorkRequest = {
   projectId: string
   /** Transactional by default. */
   priority?: Priority | undefined
-  standing?: Standing
+  standing?: Standing | undefined
   afterMs?: number
 }
 

@@ -15,6 +15,7 @@ const HAND_WRITTEN = [
   'extension pg_trgm',
   'function abort_statement',
   'index campaigns_next',
+  'index campaigns_next_of_project',
   'index contact_field_deletions_running',
   'index contact_fields_counted',
   'index contact_jobs_unfinished',

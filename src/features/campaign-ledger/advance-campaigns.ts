@@ -1,11 +1,16 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { isTimeOut, limitTime } from '../../db/sql.ts'
+import { isDatabaseUnavailable, isTimeOut, limitTime } from '../../db/sql.ts'
 import type { SliceResult, Turn } from '../../queue/define-work.ts'
 import { finishCampaign } from '../campaigns/run-campaign.ts'
 import { makeSmaller, nextStep } from './campaign-steps.ts'
 import { foldTallies, holdCampaign, nextCampaign, talliedCampaigns, workAfter } from './ledger.sql.ts'
 
 const STEP_TIMEOUT_MS = 5_000
+/** Until a campaign is tried again whose step took too long, or failed otherwise. */
+const TIMED_OUT_MS = 1_000
+const FAILED_MS = 60_000
+/** What is further away is left to the sweep: a waiting job would stand in the way of a nearer one. */
+const NEAR_MS = 2_000
 /** Campaigns whose tallies are folded in a turn, and tallies that one statement folds. */
 const MAX_TALLIED = 100
 const MAX_FOLDED = 1_000
@@ -16,7 +21,7 @@ export async function advanceCampaigns(ctx: Ctx, turn: Turn): Promise<SliceResul
   while (turn.hasTime() && !turn.signal.aborted) {
     const waitMs = await advanceNext(ctx)
     if (waitMs === null) return 'done'
-    if (waitMs > 0) return { afterMs: waitMs }
+    if (waitMs > 0) return waitMs > NEAR_MS ? 'done' : { afterMs: waitMs }
   }
   return 'more'
 }
@@ -30,6 +35,15 @@ async function foldAll(ctx: Ctx): Promise<void> {
       await tx.sql(foldTallies, { projectId, id, limit: MAX_FOLDED })
     })
   }
+}
+
+/** One campaign that cannot go on must not keep the others of its project from it. */
+async function putOff(ctx: Ctx, id: string, error: unknown): Promise<void> {
+  if (isTimeOut(error)) await makeSmaller(ctx, id)
+  else ctx.log.error({ err: error, campaignId: id }, 'a campaign cannot go on at present; it is tried again')
+  const clockShift = ctx.services.clockShift()
+  const afterMs = isTimeOut(error) ? TIMED_OUT_MS : FAILED_MS
+  await ctx.sql(workAfter, { projectId: projectIdOf(ctx), id, afterMs, clockShift })
 }
 
 /** Milliseconds until there is something to do, 0 after something was done, null when nothing is left. */
@@ -49,8 +63,8 @@ async function advanceNext(ctx: Ctx): Promise<number | null> {
     if (isComplete && taken !== null) await finishCampaign(ctx, taken)
     return waitMs
   } catch (error) {
-    if (taken === null || !isTimeOut(error)) throw error
-    await makeSmaller(ctx, taken)
+    if (taken === null || (isDatabaseUnavailable(error) && !isTimeOut(error))) throw error
+    await putOff(ctx, taken, error)
     return 0
   }
 }

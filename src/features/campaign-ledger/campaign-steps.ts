@@ -6,13 +6,8 @@ import { conditionOf } from '../campaigns/audience.ts'
 import { type Campaign, getCampaign } from '../campaigns/campaigns.ts'
 import { begin } from '../campaigns/run-campaign.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
-import {
-  cancelRecipients,
-  freezeRange,
-  holdDeliveries,
-  releaseRecipients,
-  removeRecipients,
-} from './ledger.sql.ts'
+import { freezeRange, releaseRecipients, shrinkSteps } from './ledger.sql.ts'
+import { cancelRecipients, holdDeliveries, nextDelivery, removeRecipients } from './recall.sql.ts'
 
 /** Messages of a campaign that are in the delivery queue at most: it can be stopped at once. */
 const MAX_QUEUED = 10_000
@@ -22,10 +17,12 @@ const CHUNK = 1_000
 const MAX_STEP = 5_000
 const MIN_STEP = 50
 const QUICK_MS = 300
+const SLOW_MS = 1_000
 
 /** Until a campaign is looked at again whose queue is full, or which waits for its last messages. */
 const FULL_MS = 200
 const WAITING_MS = 1_000
+const LONGEST_WAIT_MS = 30_000
 
 const FIRST_ID = earliestId(new Date(0))
 
@@ -52,18 +49,29 @@ export async function nextStep(tx: Ctx, id: string): Promise<Step> {
   }
 }
 
-/** The ledger grows and messages are queued side by side, so that the first ones do not wait for the last contact. */
+/** The ledger grows and messages are queued in turns, so that the first ones do not wait for the last contact. */
 async function send(tx: Ctx, campaign: Campaign): Promise<Step> {
   const { isFrozen, pendingCount, sendingCount } = campaign
-  if (!isFrozen) await freeze(tx, campaign)
   const room = MAX_QUEUED - sendingCount
-  const isAnyLeft = !isFrozen || pendingCount > 0
-  if (isAnyLeft && room > 0) {
-    await release(tx, campaign, Math.min(CHUNK, room))
+  const wanted = Math.min(CHUNK, pendingCount)
+  // A few at a time would cost as much as many.
+  if (wanted > 0 && room >= wanted && (isFrozen || wanted === CHUNK)) {
+    await release(tx, campaign, wanted)
     return { afterMs: 0 }
   }
-  if (isAnyLeft) return { afterMs: isFrozen ? FULL_MS : 0 }
-  return { afterMs: WAITING_MS, isComplete: sendingCount === 0 }
+  if (!isFrozen) {
+    await freeze(tx, campaign)
+    return { afterMs: 0 }
+  }
+  if (pendingCount > 0) return { afterMs: FULL_MS }
+  return { afterMs: await waitForLast(tx, campaign), isComplete: sendingCount === 0 }
+}
+
+/** Milliseconds until the messages that are still queued, or being handed over, may have changed. */
+async function waitForLast(tx: Ctx, { projectId, id }: Campaign): Promise<number> {
+  const clockShift = tx.services.clockShift()
+  const [row] = await tx.sql(nextDelivery, { projectId, campaignId: id, clockShift })
+  return Math.min(LONGEST_WAIT_MS, Math.max(WAITING_MS, row?.afterMs ?? 0))
 }
 
 /** Writes the next contacts of the audience into the ledger. */
@@ -77,13 +85,15 @@ async function freeze(tx: Ctx, campaign: Campaign): Promise<void> {
   const condition = conditionOf(audience, startedAt)
   const range = { projectId, campaignId: id, type, after, until }
   await tx.sql(freezeRange(condition), { ...range, ...condition.params })
-  const isQuick = performance.now() - began < QUICK_MS
+  const tookMs = performance.now() - began
   await tx.db.campaign.update({
     where: { projectId_id: { projectId, id } },
     data: {
       frozenTo: until,
       isFrozen: until >= upTo,
-      ...(isQuick && { stepSize: Math.min(MAX_STEP, stepSize * 2) }),
+      ...(tookMs < QUICK_MS && { stepSize: Math.min(MAX_STEP, stepSize * 2) }),
+      // Who stops the campaign waits for the end of a step.
+      ...(tookMs > SLOW_MS && { stepSize: Math.max(MIN_STEP, Math.floor(stepSize / 2)) }),
     },
   })
 }
@@ -97,25 +107,29 @@ async function release(tx: Ctx, campaign: Campaign, limit: number): Promise<void
     now: tx.now(),
     clockShift: tx.services.clockShift(),
   })
-  if (done && done.released > 0) tx.requestWork(mailDeliveryWork, PRIORITIES.campaign)
+  if (done && done.released > 0) tx.requestWork(mailDeliveryWork, PRIORITIES.campaign, 'left')
 }
 
 /** Takes what is queued back; what is being handed over at this moment is looked at again until it is settled. */
-async function hold(tx: Ctx, { projectId, id, sendingCount }: Campaign): Promise<Step> {
+async function hold(tx: Ctx, campaign: Campaign): Promise<Step> {
+  const { projectId, id, sendingCount } = campaign
   const [held] = await tx.sql(holdDeliveries, { projectId, campaignId: id, limit: CHUNK })
-  if (held && held.count === CHUNK) return { afterMs: 0 }
-  return { afterMs: sendingCount > (held?.count ?? 0) ? WAITING_MS : null }
+  if (held && held.count > 0) return { afterMs: 0 }
+  return { afterMs: sendingCount > 0 ? await waitForLast(tx, campaign) : null }
 }
 
-async function cancel(tx: Ctx, { projectId, id, sendingCount }: Campaign): Promise<Step> {
+async function cancel(tx: Ctx, campaign: Campaign): Promise<Step> {
+  const { projectId, id, sendingCount } = campaign
   const [stopped] = await tx.sql(cancelRecipients, { projectId, campaignId: id, limit: CHUNK, now: tx.now() })
   if (stopped && stopped.count > 0) return { afterMs: 0 }
-  return { afterMs: sendingCount > 0 ? WAITING_MS : null }
+  return { afterMs: sendingCount > 0 ? await waitForLast(tx, campaign) : null }
 }
 
-/** Removes the ledger of a campaign that is deleted, and then the campaign. */
+/** Removes the ledger of a campaign that is deleted, and then the campaign. It may have been cancelled a moment before. */
 async function remove(tx: Ctx, id: string): Promise<Step> {
   const projectId = projectIdOf(tx)
+  const [stopped] = await tx.sql(cancelRecipients, { projectId, campaignId: id, limit: CHUNK, now: tx.now() })
+  if (stopped && stopped.count > 0) return { afterMs: 0 }
   const [removed] = await tx.sql(removeRecipients, { projectId, campaignId: id, limit: CHUNK })
   if (removed && removed.count === CHUNK) return { afterMs: 0 }
   await tx.db.campaign.delete({ where: { projectId_id: { projectId, id } } })
@@ -124,10 +138,6 @@ async function remove(tx: Ctx, id: string): Promise<Step> {
 
 /** The next statement for the ledger looks at an eighth of the contacts. */
 export async function makeSmaller(ctx: Ctx, id: string): Promise<void> {
-  const { projectId, stepSize } = await getCampaign(ctx, id)
-  ctx.log.warn({ campaignId: id, stepSize }, 'a step of a campaign took too long; the next one is smaller')
-  await ctx.db.campaign.update({
-    where: { projectId_id: { projectId, id } },
-    data: { stepSize: Math.max(MIN_STEP, Math.floor(stepSize / 8)) },
-  })
+  ctx.log.warn({ campaignId: id }, 'a step of a campaign took too long; the next one is smaller')
+  await ctx.sql(shrinkSteps, { projectId: projectIdOf(ctx), id, least: MIN_STEP })
 }

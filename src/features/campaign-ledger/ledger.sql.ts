@@ -21,14 +21,17 @@ export const projectsWithCampaignWork = statement<
        order by t.project_id limit 1)
      from tallied where tallied.project_id is not null
    )
-   (select distinct project_id as "projectId" from campaigns where next_at <= ${DATABASE_NOW} limit :limit::int)
+   (select distinct c.project_id as "projectId" from campaigns c join projects p on p.id = c.project_id
+     and not p.disabled
+   where c.next_at <= ${DATABASE_NOW} limit :limit::int)
    union
    (select project_id from tallied where project_id is not null limit :limit::int)`,
 )
 
 /**
  * Locks the campaign of the project that has waited longest for something to be done; the next slice takes another one
- * first. `afterMs` is when there is something to do at the earliest, negative when it is due; no row: nothing is left.
+ * first. `afterMs` is when there is something to do at the earliest, negative when it is due; no row: nothing is left. Those
+ * of a disabled project wait.
  */
 export const nextCampaign = statement<
   { projectId: string; clockShift: number },
@@ -37,6 +40,7 @@ export const nextCampaign = statement<
   'next-campaign',
   `select id, (1000 * extract(epoch from next_at - ${DATABASE_NOW}))::float8 as "afterMs" from campaigns
    where project_id = :projectId::uuid and next_at is not null
+     and exists (select from projects p where p.id = :projectId::uuid and not p.disabled)
    order by next_at, id limit 1 for update skip locked`,
 )
 
@@ -96,7 +100,7 @@ export const releaseRecipients = statement<
     now: Date
     clockShift: number
   },
-  { released: number; left: number }
+  { released: number }
 >(
   'release-recipients',
   `with next as materialized (
@@ -126,119 +130,23 @@ export const releaseRecipients = statement<
        '<' || email_id || '@' || substring(:from::text from '[^@]*$') || '>', :now::timestamptz, :now::timestamptz
      from judged where status = 'SENDING' and is_new
    ),
+   readdressed as (
+     update emails e set to_email = j.email, updated_at = :now::timestamptz from judged j
+     where e.project_id = :projectId::uuid and e.id = j.email_id and not j.is_new and j.status = 'SENDING'
+       and e.to_email <> j.email
+   ),
+   left_out as (
+     update emails e set status = 'SUPPRESSED', updated_at = :now::timestamptz from judged j
+     where e.project_id = :projectId::uuid and e.id = j.email_id and not j.is_new and j.status <> 'SENDING'
+       and e.status = 'PENDING'
+   ),
    delivery as (
      insert into deliveries (project_id, email_id, campaign_id, priority, size, due_at)
      select :projectId::uuid, email_id, :campaignId::uuid, :priority::int, :size::int, ${DATABASE_NOW}
      from judged where status = 'SENDING'
    ),
    ${tallyCte('select * from moved')}
-   select (count(*) filter (where status = 'SENDING'))::int as released,
-     (count(*) filter (where status <> 'SENDING'))::int as left from judged`,
-)
-
-/** What is taken out of the queue again, and what becomes of it: `status` in the ledger, `emailStatus` of the message. */
-const recall = (status: 'PENDING' | 'CANCELLED', emailStatus: string | null) => `
-   recalled as (
-     delete from deliveries d using (
-       select email_id from deliveries
-       where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and taken_by is null
-         and due_at < 'infinity'
-       limit :limit::int for update skip locked) few
-     where d.project_id = :projectId::uuid and d.email_id = few.email_id
-     returning d.email_id
-   ),
-   stopped as (
-     ${
-       emailStatus === null
-         ? `select e.id, e.contact_id from emails e join recalled on recalled.email_id = e.id
-     where e.project_id = :projectId::uuid`
-         : `update emails e set status = '${emailStatus}', updated_at = :now::timestamptz from recalled
-     where e.project_id = :projectId::uuid and e.id = recalled.email_id
-     returning e.id, e.contact_id`
-     }
-   ),
-   moved as (
-     update campaign_recipients r set status = '${status}' from stopped
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid
-       and r.contact_id = stopped.contact_id and r.status = 'SENDING'
-     returning r.project_id, r.campaign_id, 'SENDING'::recipient_status as was, r.status
-   )`
-
-type Recalling = { projectId: string; campaignId: string; limit: number }
-
-/** Takes messages of a campaign that is paused out of the queue; they keep their place in the ledger. Index: deliveries_campaign. */
-export const holdDeliveries = statement<Recalling, { count: number }>(
-  'hold-campaign-deliveries',
-  `with ${recall('PENDING', null)}, ${tallyCte('select * from moved')}
-   select count(*)::int as count from recalled`,
-)
-
-/**
- * Takes messages of a campaign that is cancelled out of the queue for good, and then recipients that have no message.
- * Messages that are being handed over at this moment end by themselves.
- */
-export const cancelRecipients = statement<Recalling & { now: Date }, { count: number }>(
-  'cancel-campaign-recipients',
-  `with ${recall('CANCELLED', 'CANCELLED')},
-   waiting as (
-     update campaign_recipients r set status = 'CANCELLED' from (
-       select contact_id from campaign_recipients
-       where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'PENDING'
-       order by contact_id limit :limit::int for update) few
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = few.contact_id
-     returning r.project_id, r.campaign_id, 'PENDING'::recipient_status as was, r.status, r.email_id
-   ),
-   held as (
-     update emails e set status = 'CANCELLED', updated_at = :now::timestamptz from waiting
-     where e.project_id = :projectId::uuid and e.id = waiting.email_id and e.status = 'PENDING'
-   ),
-   ${tallyCte('select * from moved union all select project_id, campaign_id, was, status from waiting')}
-   select ((select count(*) from recalled) + (select count(*) from waiting))::int as count`,
-)
-
-/** Puts recipients for whom the message was given up back into the queue, with all attempts before them. */
-export const retryRecipients = statement<
-  Recalling & { now: Date; clockShift: number; after: string },
-  { contactId: string }
->(
-  'retry-campaign-recipients',
-  `with failed as (
-     select contact_id, email_id from campaign_recipients
-     where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'FAILED'
-       and contact_id > :after::uuid
-     order by contact_id limit :limit::int for update
-   ),
-   queued as (
-     update deliveries d set due_at = ${DATABASE_NOW}, attempts = 0 from failed
-     where d.project_id = :projectId::uuid and d.email_id = failed.email_id and d.due_at = 'infinity'
-     returning d.email_id
-   ),
-   email as (
-     update emails e set status = 'PENDING', attempts = 0, error = null, updated_at = :now::timestamptz from queued
-     where e.project_id = :projectId::uuid and e.id = queued.email_id
-   ),
-   moved as (
-     update campaign_recipients r set status = 'SENDING' from failed join queued using (email_id)
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = failed.contact_id
-     returning r.project_id, r.campaign_id, 'FAILED'::recipient_status as was, r.status
-   ),
-   ${tallyCte('select * from moved')}
-   select contact_id as "contactId" from failed order by contact_id`,
-)
-
-/** Removes some of the ledger of a campaign that is deleted. */
-export const removeRecipients = statement<Recalling, { count: number }>(
-  'remove-campaign-recipients',
-  `with few as (
-     select contact_id from campaign_recipients
-     where project_id = :projectId::uuid and campaign_id = :campaignId::uuid limit :limit::int
-   ),
-   gone as (
-     delete from campaign_recipients r using few
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = few.contact_id
-     returning r.contact_id
-   )
-   select count(*)::int as count from gone`,
+   select (count(*) filter (where status = 'SENDING'))::int as released from judged`,
 )
 
 /** Campaigns of the project that have something in their tallies, some of them. */
@@ -290,4 +198,11 @@ export const workAfter = statement<{
 export const holdCampaign = statement<{ projectId: string; id: string }, { id: string }>(
   'hold-campaign',
   'select id from campaigns where project_id = :projectId::uuid and id = :id::uuid for update',
+)
+
+/** The next step of a campaign looks at an eighth of the contacts, of so many at least. */
+export const shrinkSteps = statement<{ projectId: string; id: string; least: number }>(
+  'shrink-campaign-steps',
+  `update campaigns set step_size = greatest(:least::int, step_size / 8)
+   where project_id = :projectId::uuid and id = :id::uuid`,
 )

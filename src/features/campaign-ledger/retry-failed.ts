@@ -4,7 +4,7 @@ import { PRIORITIES } from '../../queue/define-work.ts'
 import { type Campaign, getCampaign, lockedCampaign } from '../campaigns/campaigns.ts'
 import { workNow } from '../campaigns/run-campaign.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
-import { retryRecipients } from './ledger.sql.ts'
+import { retryRecipients } from './recall.sql.ts'
 
 const RETRIED = 1_000
 const FIRST_ID = earliestId(new Date(0))
@@ -15,22 +15,27 @@ export async function retryFailed(ctx: Ctx, id: string): Promise<{ campaign: Cam
   for (let after: string | undefined = FIRST_ID; after !== undefined; ) {
     const from: string = after
     const found = await ctx.atomically((tx) => retrySome(tx, id, from))
-    retried += found.length
-    after = found.length === RETRIED ? found.at(-1) : undefined
+    retried += found.filter(({ queued }) => queued).length
+    after = found.length === RETRIED ? found.at(-1)?.contactId : undefined
   }
-  ctx.requestWork(mailDeliveryWork, PRIORITIES.campaign)
+  if (retried > 0) ctx.requestWork(mailDeliveryWork, PRIORITIES.campaign, 'left')
   return { campaign: await getCampaign(ctx, id), retried }
 }
 
-async function retrySome(tx: Ctx, id: string, after: string): Promise<string[]> {
+async function retrySome(
+  tx: Ctx,
+  id: string,
+  after: string,
+): Promise<{ contactId: string; queued: boolean }[]> {
   const { projectId } = await lockedCampaign(tx, id, 'retryFailed')
-  await tx.db.campaign.update({
-    where: { projectId_id: { projectId, id } },
-    data: { status: 'SENDING', sentAt: null, updatedAt: tx.now() },
-  })
   const clockShift = tx.services.clockShift()
   const range = { projectId, campaignId: id, after, limit: RETRIED }
-  const rows = await tx.sql(retryRecipients, { ...range, now: tx.now(), clockShift })
+  const found = await tx.sql(retryRecipients, { ...range, now: tx.now(), clockShift })
+  if (!found.some(({ queued }) => queued)) return found
+  await tx.db.campaign.update({
+    where: { projectId_id: { projectId, id } },
+    data: { status: 'SENDING', paused: false, sentAt: null, updatedAt: tx.now() },
+  })
   await workNow(tx, { projectId, id })
-  return rows.map(({ contactId }) => contactId)
+  return found
 }

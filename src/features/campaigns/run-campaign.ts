@@ -9,7 +9,8 @@ import { assertSenderVerified } from '../domains/sender.ts'
 import { conditionOf, resolveAudience, storedAudience } from './audience.ts'
 import { campaignWork } from './campaign-work.ts'
 import type { SendCampaignInput } from './campaigns.input.ts'
-import { anybodyReceives, workAt } from './campaigns.sql.ts'
+import { isAllowed } from './campaigns.rules.ts'
+import { anybodyReceives, lockCampaign, workAt } from './campaigns.sql.ts'
 import { assertAllowed, type Campaign, getCampaign, lockedCampaign } from './campaigns.ts'
 
 /** Sends a campaign at once, or at the time that is given; `message` says which. */
@@ -29,16 +30,24 @@ export async function sendCampaign(
   assertAllowed('send', known)
   await assertReceivers(ctx, known)
   const campaign = await ctx.atomically(async (tx) => {
-    await begin(tx, await lockedCampaign(tx, id, 'send'))
+    const locked = await lockedCampaign(tx, id, 'send')
+    await tx.db.campaign.update({
+      where: { projectId_id: { projectId: locked.projectId, id } },
+      data: { scheduledFor: null },
+    })
+    await begin(tx, locked)
     return getCampaign(tx, id)
   })
   return { campaign, message: 'The campaign is being sent.' }
 }
 
+/** No time is later: the year has four digits. */
+const LATEST = Date.UTC(9999, 11, 31)
+
 /** As the Date of JavaScript reads it. Throws BAD_REQUEST for what is no time, or is over. */
 function readTime(text: string, now: Date): Date {
   const time = new Date(text)
-  if (text.trim() === '' || Number.isNaN(time.getTime())) {
+  if (text.trim() === '' || Number.isNaN(time.getTime()) || time.getTime() > LATEST) {
     throw badRequest('scheduledFor is not a time; use ISO 8601, such as 2030-05-01T08:00:00Z.')
   }
   if (time <= now) throw badRequest('scheduledFor is over; leave it out to send the campaign at once.')
@@ -132,9 +141,11 @@ export async function pauseCampaign(ctx: Ctx, id: string, paused: boolean): Prom
 export async function finishCampaign(ctx: Ctx, id: string): Promise<void> {
   await ctx.atomically(async (tx) => {
     await lockInterests(tx)
-    const { projectId } = await lockedCampaign(tx, id, 'finish')
-    const { pendingCount, sendingCount } = await getCampaign(tx, id)
-    if (pendingCount + sendingCount > 0) return
+    const [locked] = await tx.sql(lockCampaign, { projectId: projectIdOf(tx), id })
+    if (!locked) return
+    const { projectId, status, paused, isFrozen, pendingCount, sendingCount } = await getCampaign(tx, id)
+    // It may have been cancelled, paused or finished since.
+    if (!isAllowed('finish', status) || paused || !isFrozen || pendingCount + sendingCount > 0) return
     const now = tx.now()
     await tx.db.campaign.update({
       where: { projectId_id: { projectId, id } },

@@ -37,14 +37,15 @@ export class Contents {
     if (campaignId === null || html !== null) {
       return { email, text: await this.#texts.of(projectId, html ?? ''), rendered: null }
     }
-    const source = await this.#sourceOf(ctx, { projectId, campaignId }, size)
-    if (!source) return CANCELLED
     try {
-      return await this.#render(ctx, email, source)
+      const source = await this.#sourceOf(ctx, { projectId, campaignId }, size)
+      return source ? await this.#render(ctx, email, source) : CANCELLED
     } catch (error) {
-      if (!(error instanceof AppError)) throw error
-      if (error.code === 'SERVICE_UNAVAILABLE') return givenBack(null, BUSY_MS)
-      return givenUp(email, 'FAILED', error.message)
+      const isOwn = error instanceof AppError
+      if (isOwn && error.code !== 'SERVICE_UNAVAILABLE') return givenUp(email, 'FAILED', error.message)
+      if (!isOwn)
+        ctx.log.warn({ err: error, emailId: email.id }, 'a message of a campaign waits for its content')
+      return givenBack(null, BUSY_MS)
     }
   }
 
@@ -69,7 +70,9 @@ export class Contents {
       this.#sources.delete(key)
       throw error
     })
-    this.#sources.set(key, read, BYTES.entry + size * BYTES.character)
+    // A single campaign is always kept, however large.
+    const bytes = BYTES.entry + size * BYTES.character
+    this.#sources.set(key, read, Math.min(bytes, MAX_BYTES / 4))
     return read
   }
 }

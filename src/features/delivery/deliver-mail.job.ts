@@ -147,7 +147,12 @@ async function handOverSome(ctx: Ctx, parts: Parts, turn: Turn, emails: TakenEma
     const read = turn.isHeld() && !turn.signal.aborted ? await readAll(ctx, emails) : 'turn ended'
     await Promise.all(
       emails.map(async (taken) => {
-        const { outcome, handOverMs } = await outcomeFor(ctx, parts, turn, taken, read)
+        const { outcome, handOverMs } = await outcomeFor(ctx, parts, turn, taken, read).catch(
+          (error: unknown) => {
+            ctx.log.error({ err: error, emailId: taken.id }, 'a message could not be prepared and waits')
+            return { outcome: givenBack(null, UNREADABLE_MS), handOverMs: null }
+          },
+        )
         await parts.settler.settle(taken, outcome)
         parts.turns.release(handOverMs)
       }),

@@ -103,9 +103,24 @@ export const settleDeliveries = statement<Settling, { projectId: string }>(
    select project_id as "projectId" from heard_event`,
 )
 
-/** Takes messages out of the queue whose outcome the database refuses, however it is put: they must not be sent again. */
+/**
+ * Takes messages out of the queue whose outcome the database refuses, however it is put: they must not be sent again. In
+ * the ledger of a campaign they have failed.
+ */
 export const dropDelivery = statement<{ projectId: string; emailId: string; jobId: string }>(
   'drop-delivery',
-  `delete from deliveries where project_id = :projectId::uuid and email_id = :emailId::uuid
-     and taken_by = :jobId::uuid`,
+  `with gone as (
+     delete from deliveries where project_id = :projectId::uuid and email_id = :emailId::uuid
+       and taken_by = :jobId::uuid
+     returning project_id, email_id
+   ),
+   ledger as (
+     update campaign_recipients r set status = 'FAILED'
+     from gone join emails e on e.project_id = gone.project_id and e.id = gone.email_id
+     where r.project_id = e.project_id and r.campaign_id = e.campaign_id and r.contact_id = e.contact_id
+       and r.email_id = e.id and r.status = 'SENDING'
+     returning r.project_id, r.campaign_id, 'SENDING'::recipient_status as was, r.status
+   ),
+   ${tallyCte('select * from ledger')}
+   select email_id from gone`,
 )

@@ -91,7 +91,13 @@ export class Settler {
   async #writeWithoutWords(settled: Settled, refusal: unknown): Promise<void> {
     const { email, outcome } = settled
     this.#services.log.error({ err: refusal, emailId: email.id }, 'a delivery is settled without its details')
-    const plain = { ...outcome, providerMessageId: null, error: outcome.error && 'See the log.', event: null }
+    const plain = {
+      ...outcome,
+      providerMessageId: null,
+      error: outcome.error && 'See the log.',
+      event: null,
+      rendered: null,
+    }
     try {
       await this.#write([{ ...settled, outcome: plain }])
     } catch (error) {

@@ -89,9 +89,10 @@ export const putBack = statement<
      returning r.project_id, r.campaign_id, 'FAILED'::recipient_status as was, r.status
    ),
    reopened as (
-     update campaigns c set status = 'SENDING', sent_at = null, next_at = ${DATABASE_NOW}
+     update campaigns c set status = 'SENDING', paused = false, sent_at = null, next_at = ${DATABASE_NOW}
      from (select distinct project_id, campaign_id from ledger) l
-     where c.project_id = l.project_id and c.id = l.campaign_id
+     where c.project_id = l.project_id and c.id = l.campaign_id and c.status in ('SENDING', 'SENT')
+       and not c.deleted
    ),
    ${tallyCte('select * from ledger')}
    select project_id as "projectId", email_id as id, complete as redriven from dead order by project_id, email_id`,

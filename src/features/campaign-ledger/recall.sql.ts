@@ -1,0 +1,121 @@
+import { DATABASE_NOW } from '../../db/database-clock.ts'
+import { statement } from '../../db/sql.ts'
+import { tallyCte } from '../../messages/ledger.sql.ts'
+
+/** What is taken out of the queue again, and what becomes of it: `status` in the ledger, `emailStatus` of the message. */
+const recall = (status: 'PENDING' | 'CANCELLED', emailStatus: string | null) => `
+   recalled as (
+     delete from deliveries d using (
+       select email_id from deliveries
+       where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and taken_by is null
+         and due_at < 'infinity'
+       limit :limit::int for update skip locked) few
+     where d.project_id = :projectId::uuid and d.email_id = few.email_id
+     returning d.email_id
+   ),
+   stopped as (
+     ${
+       emailStatus === null
+         ? `select e.id, e.contact_id from emails e join recalled on recalled.email_id = e.id
+     where e.project_id = :projectId::uuid`
+         : `update emails e set updated_at = :now::timestamptz,
+       status = case when e.status = 'PENDING' then '${emailStatus}' else e.status end
+     from recalled
+     where e.project_id = :projectId::uuid and e.id = recalled.email_id
+     returning e.id, e.contact_id`
+     }
+   ),
+   moved as (
+     update campaign_recipients r set status = '${status}' from stopped
+     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid
+       and r.contact_id = stopped.contact_id and r.status = 'SENDING'
+     returning r.project_id, r.campaign_id, 'SENDING'::recipient_status as was, r.status
+   )`
+
+type Recalling = { projectId: string; campaignId: string; limit: number }
+
+/** Takes messages of a campaign that is paused out of the queue; they keep their place in the ledger. Index: deliveries_campaign. */
+export const holdDeliveries = statement<Recalling, { count: number }>(
+  'hold-campaign-deliveries',
+  `with ${recall('PENDING', null)}, ${tallyCte('select * from moved')}
+   select count(*)::int as count from recalled`,
+)
+
+/**
+ * Takes messages of a campaign that is cancelled out of the queue for good, and then recipients that have no message.
+ * Messages that are being handed over at this moment end by themselves.
+ */
+export const cancelRecipients = statement<Recalling & { now: Date }, { count: number }>(
+  'cancel-campaign-recipients',
+  `with ${recall('CANCELLED', 'CANCELLED')},
+   waiting as (
+     update campaign_recipients r set status = 'CANCELLED' from (
+       select contact_id from campaign_recipients
+       where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'PENDING'
+       order by contact_id limit :limit::int for update) few
+     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = few.contact_id
+     returning r.project_id, r.campaign_id, 'PENDING'::recipient_status as was, r.status, r.email_id
+   ),
+   held as (
+     update emails e set status = 'CANCELLED', updated_at = :now::timestamptz from waiting
+     where e.project_id = :projectId::uuid and e.id = waiting.email_id and e.status = 'PENDING'
+   ),
+   ${tallyCte('select * from moved union all select project_id, campaign_id, was, status from waiting')}
+   select ((select count(*) from recalled) + (select count(*) from waiting))::int as count`,
+)
+
+/** Puts recipients for whom the message was given up back into the queue, with all attempts before them. */
+export const retryRecipients = statement<
+  Recalling & { now: Date; clockShift: number; after: string },
+  { contactId: string; queued: boolean }
+>(
+  'retry-campaign-recipients',
+  `with failed as (
+     select contact_id, email_id from campaign_recipients
+     where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'FAILED'
+       and contact_id > :after::uuid
+     order by contact_id limit :limit::int for update
+   ),
+   queued as (
+     update deliveries d set due_at = ${DATABASE_NOW}, attempts = 0 from failed
+     where d.project_id = :projectId::uuid and d.email_id = failed.email_id and d.due_at = 'infinity'
+     returning d.email_id
+   ),
+   email as (
+     update emails e set status = 'PENDING', attempts = 0, error = null, updated_at = :now::timestamptz from queued
+     where e.project_id = :projectId::uuid and e.id = queued.email_id
+   ),
+   moved as (
+     update campaign_recipients r set status = 'SENDING' from failed join queued using (email_id)
+     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = failed.contact_id
+     returning r.project_id, r.campaign_id, 'FAILED'::recipient_status as was, r.status
+   ),
+   ${tallyCte('select * from moved')}
+   select contact_id as "contactId", exists (select from queued q where q.email_id = failed.email_id) as queued
+   from failed order by contact_id`,
+)
+
+/** Removes some of the ledger of a campaign that is deleted. */
+export const removeRecipients = statement<Recalling, { count: number }>(
+  'remove-campaign-recipients',
+  `with few as (
+     select contact_id from campaign_recipients
+     where project_id = :projectId::uuid and campaign_id = :campaignId::uuid limit :limit::int
+   ),
+   gone as (
+     delete from campaign_recipients r using few
+     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = few.contact_id
+     returning r.contact_id
+   )
+   select count(*)::int as count from gone`,
+)
+
+/** Milliseconds until the next message of a campaign is due that waits in the delivery queue. Index: deliveries_campaign. */
+export const nextDelivery = statement<
+  { projectId: string; campaignId: string; clockShift: number },
+  { afterMs: number | null }
+>(
+  'next-campaign-delivery',
+  `select (1000 * extract(epoch from min(due_at) - ${DATABASE_NOW}))::float8 as "afterMs" from deliveries
+   where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and due_at < 'infinity'`,
+)
