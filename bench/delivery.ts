@@ -82,7 +82,7 @@ async function idleLatency(database: BenchDatabase, url: string, sink: Talker): 
 }
 
 /** The same messages, signed as well, from memory: what nodemailer's pool can do with this server. */
-async function bareLoop(database: BenchDatabase, smtpUrl: string, sink: Talker): Promise<number> {
+export async function bareLoop(database: BenchDatabase, smtpUrl: string, sink: Talker): Promise<number> {
   const transport = createTransport({
     url: smtpUrl,
     pool: true,

@@ -173,7 +173,10 @@ function fill(template: string, { context, tools }: View, escapes: boolean): str
 /** Fills a body: {{x}} is HTML-escaped, {{{x}}} is raw. What comes out is never rendered again. */
 export const renderHtml = (template: string, view: View): string => fill(template, view, true)
 
-/** The same, and when it has no tag at all it is text, whose line breaks are kept. */
+/** Fills a text: nothing is escaped. */
+export const renderText = (template: string, view: View): string => fill(template, view, false)
+
+/** As `renderHtml`, and when it has no tag at all it is text, whose line breaks are kept. */
 export function renderBody(template: string, view: View): string {
   const html = renderHtml(template, view)
   return isMarkup(html) ? html : inPieces(html, broken, view.tools.meter)

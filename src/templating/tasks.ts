@@ -1,5 +1,5 @@
 import type { JsonObject } from '../lib/json.ts'
-import { checkTemplate, type RenderTools, renderBody, renderSubject, viewOf } from './render.ts'
+import { checkTemplate, type RenderTools, renderBody, renderSubject, renderText, viewOf } from './render.ts'
 import { TemplateSyntaxError } from './template-parser.ts'
 import { type TemplateVariables, variablesOf } from './template-variables.ts'
 import { textFromHtml } from './text-part.ts'
@@ -10,7 +10,8 @@ export type MessageTemplate = { subject: string; body: string }
 
 /** The tasks of rendering, on whichever thread. Inputs and results are JSON. */
 type Inputs = {
-  message: MessageTemplate & { variables: JsonObject }
+  /** `text` is the template of a text part, of which nothing is escaped. */
+  message: MessageTemplate & { text?: string | null; variables: JsonObject }
   variables: MessageTemplate & { variables: JsonObject }
   check: { template: string }
   links: { template: string; ownUrl: string }
@@ -18,7 +19,7 @@ type Inputs = {
 }
 
 type Results = {
-  message: { subject: string; html: string }
+  message: { subject: string; html: string; text: string | null }
   variables: TemplateVariables
   /** Why the template cannot be rendered; null when it can. */
   check: string | null
@@ -33,9 +34,13 @@ export type TaskInput<Name extends TaskName> = Inputs[Name]
 export type TaskResult<Name extends TaskName> = Results[Name]
 
 const tasks: { [Name in TaskName]: (input: Inputs[Name], tools: RenderTools) => Results[Name] } = {
-  message({ subject, body, variables }, tools) {
+  message({ subject, body, text = null, variables }, tools) {
     const view = viewOf(variables, tools)
-    return { subject: renderSubject(subject, view), html: renderBody(body, view) }
+    return {
+      subject: renderSubject(subject, view),
+      html: renderBody(body, view),
+      text: text === null ? null : renderText(text, view),
+    }
   },
   variables: ({ subject, body, variables }, tools) => variablesOf([subject, body], viewOf(variables, tools)),
   check({ template }, tools) {

@@ -4,6 +4,7 @@ import type { Tracking } from '../../generated/prisma/enums.ts'
 import { ByteCache } from '../../lib/byte-cache.ts'
 import { LAST_ID } from '../../lib/ids.ts'
 import type { JsonObject } from '../../lib/json.ts'
+import { textTemplateOf } from '../../templating/text-template.ts'
 import { compose, composedVariables, type MessageSource } from '../emails/compose.ts'
 import { campaignContent, type DueEmail } from './delivery.sql.ts'
 import { CANCELLED, givenBack, givenUp, type Outcome, type Rendered } from './outcome.ts'
@@ -54,11 +55,12 @@ export class Contents {
     const data = email.data ?? {}
     const contact = { projectId, contactId, emailId, email: toEmail, subscribed, data }
     const each = { ...ctx, renderBudget: ctx.services.rendering.newBudget() }
-    const composed = await compose(each, source, contact, { tracking: source.tracking })
+    const { tracking } = source
+    const { subject, html, headers, text } = await compose(each, source, contact, { tracking })
     return {
-      email: { ...email, ...composed },
-      text: await this.#texts.of(projectId, composed.html),
-      rendered: { subject: composed.subject, variables: usedOf(data, source.keys) },
+      email: { ...email, subject, html, headers },
+      text: text ?? (await this.#texts.of(projectId, html)),
+      rendered: { subject, variables: usedOf(data, source.keys) },
     }
   }
 
@@ -92,7 +94,9 @@ async function readSource(ctx: Ctx, { projectId, campaignId }: CampaignKey): Pro
   const source = { ...others, from: { email, name: fromName ?? undefined } }
   const each = { ...ctx, renderBudget: ctx.services.rendering.newBudget() }
   const { used } = await composedVariables(each, source, { projectId, ...NOBODY })
-  return { ...source, keys: new Set([...used.map(keyOf), LOCALE]) }
+  const { rendering } = ctx.services
+  const text = await textTemplateOf(source.body, (html) => rendering.textOfMail(html, projectId))
+  return { ...source, text, keys: new Set([...used.map(keyOf), LOCALE]) }
 }
 
 /** The key of the data that a variable begins with: `plan` of `plan`, `data.plan` and `plan.name`. */

@@ -4,7 +4,7 @@ import type { MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import { chosenLanguage } from '../../lib/text/languages.ts'
 import type { TemplateVariables } from '../../templating/template-variables.ts'
-import { withFooter } from '../subscriptions/footer.ts'
+import { footerText, withFooter } from '../subscriptions/footer.ts'
 import { type SubscriptionLinks, subscriptionLinks } from '../subscriptions/subscription-links.ts'
 import { render } from '../templates/render.ts'
 import { isTracked, trackMessage } from '../tracking/track-message.ts'
@@ -15,6 +15,8 @@ export type MessageSource = {
   body: string
   type: MessageType
   from: { name?: string | undefined; email: string }
+  /** Template of the text part, where it is created once for all recipients (`textTemplateOf`). */
+  text?: string | null
   /** BCP 47 tag of the project's language; the footer speaks it to contacts whose `locale` is not known. */
   language: string
 }
@@ -33,6 +35,8 @@ export type MessageContact = {
 export type Composed = {
   subject: string
   html: string
+  /** Null without a template for it: then it is converted from the HTML. */
+  text: string | null
   /** Headers that the type of the message calls for. */
   headers: { name: string; value: string }[]
 }
@@ -53,15 +57,18 @@ export async function compose(
 ): Promise<Composed> {
   const links = linksOf(ctx.config, source, contact)
   const tracked = isTracked(tracking, source.type) ? await trackMessage(ctx, source.body, contact) : null
-  const { subject, html } = await render(ctx, 'message', {
+  const { subject, html, text } = await render(ctx, 'message', {
     ...templateOf({ ...source, ...tracked }),
+    text: source.text ?? null,
     variables: variablesFor(contact, links, { ...extra, ...tracked?.variables }),
   })
   const needsFooter = source.type === 'MARKETING' && !holdsLink(html, links)
-  const whole = needsFooter ? withFooter(html, footerOf(source, contact, links)) : html
+  const footer = needsFooter ? footerOf(source, contact, links) : null
+  const whole = footer ? withFooter(html, footer) : html
   return {
     subject,
     html: tracked?.withPixel(whole) ?? whole,
+    text: text !== null && footer ? `${text}\n\n${footerText(footer)}` : text,
     headers: source.type === 'TRANSACTIONAL' ? [] : oneClickHeaders(links),
   }
 }

@@ -18,6 +18,14 @@ export function withFooter(html: string, footer: Footer): string {
     : `${html.slice(0, end)}${footerHtml(footer)}\n${html.slice(end)}`
 }
 
+/** What the footer says in a text part. */
+export function footerText({ language, sender, links }: Footer): string {
+  const { reason, unsubscribe, manage } = SUBSCRIPTION_TEXTS[language].footer
+  return [reason(sender), `${unsubscribe} [${links.unsubscribeUrl}]`, `${manage} [${links.manageUrl}]`].join(
+    '\n',
+  )
+}
+
 /** Each link has a line of its own: in the text part its address stands behind it. */
 function footerHtml({ language, sender, links }: Footer): string {
   const { reason, unsubscribe, manage } = SUBSCRIPTION_TEXTS[language].footer

@@ -23,6 +23,7 @@ scenario('A campaign', startService, (test) => {
       assert.match(message.html, 'Hello Ada')
       assert.match(message.html, '/unsubscribe/')
       assert.match(message.text, 'Hello Ada')
+      assert.match(message.text, '/unsubscribe/')
     }
   })
 
