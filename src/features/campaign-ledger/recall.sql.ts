@@ -119,3 +119,22 @@ export const nextDelivery = statement<
   `select (1000 * extract(epoch from min(due_at) - ${DATABASE_NOW}))::float8 as "afterMs" from deliveries
    where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and due_at < 'infinity'`,
 )
+
+/**
+ * When a queued message is tried next, and whether its project has sent as much in this second as it may; no row when it is
+ * not queued. `defaultRate` is the limit of projects that have none of their own. Keys: the primary ones.
+ */
+export const queueOf = statement<
+  { projectId: string; emailId: string; defaultRate: number; clockShift: number },
+  { nextAttemptAt: Date | null; isThrottled: boolean }
+>(
+  'campaign-queue-of',
+  `select case when d.due_at < 'infinity' then d.due_at end as "nextAttemptAt",
+     d.due_at < 'infinity' and rate.limit_of > 0
+       and coalesce(w.window_start = date_trunc('second', ${DATABASE_NOW}) and w.used >= rate.limit_of, false)
+       as "isThrottled"
+   from deliveries d join projects p on p.id = d.project_id
+   cross join lateral (select coalesce(p.send_rate_per_second, :defaultRate::int) as limit_of) rate
+   left join limit_windows w on w.project_id = d.project_id and w.kind = 'SENDS'
+   where d.project_id = :projectId::uuid and d.email_id = :emailId::uuid`,
+)

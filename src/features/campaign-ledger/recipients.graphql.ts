@@ -30,7 +30,7 @@ builder.mutationField('retryFailed', (t) =>
   }),
 )
 
-const RecipientStatusRef = defineEnum<RecipientStatusValue>('RecipientStatus', {
+export const RecipientStatusRef = defineEnum<RecipientStatusValue>('RecipientStatus', {
   description: 'State of a recipient of a campaign.',
   values: {
     PENDING: { description: 'A recipient whose turn has not come.' },

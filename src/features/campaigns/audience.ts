@@ -54,12 +54,18 @@ export const storedAudience = ({ tree, segments }: Audience): JsonObject => ({
   ),
 })
 
-/** The condition of an audience that was stored, as of an instant; all contacts for null. */
-export function conditionOf(stored: unknown, instant: Date): Predicate {
-  if (!isJsonObject(stored)) return ALL
+/** An audience that was stored; null for all contacts. */
+export function audienceFrom(stored: unknown): Audience | null {
+  if (!isJsonObject(stored)) return null
   const segments = isJsonObject(stored.segments) ? Object.entries(stored.segments) : []
   const sources = segments.map(([id, condition]): [string, SegmentSource] => [id, sourceOf(condition)])
-  return compileTree({ tree: parseTree(stored.tree, 'audience'), segments: new Map(sources) }, instant)
+  return { tree: parseTree(stored.tree, 'audience'), segments: new Map(sources) }
+}
+
+/** The condition of an audience that was stored, as of an instant; all contacts for null. */
+export function conditionOf(stored: unknown, instant: Date): Predicate {
+  const audience = audienceFrom(stored)
+  return audience ? compileTree(audience, instant) : ALL
 }
 
 const ALL: Predicate = { text: isKept('c'), params: {} }

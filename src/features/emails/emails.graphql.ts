@@ -55,7 +55,7 @@ const bodyOf = batched((ctx, ids) => {
   return ctx.reads?.take(read) ?? read()
 })
 
-const EmailRef = builder.prismaObject('Email', {
+export const EmailRef = builder.prismaObject('Email', {
   description: 'One message to one contact.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('email')),

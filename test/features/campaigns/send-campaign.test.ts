@@ -52,4 +52,47 @@ scenario('A campaign', startService, (test) => {
     const later = await service.as(project).graphql(query, { id: row?.id })
     assert.is(later.body.data.email.body, null)
   })
+
+  test('tells of each contact why it has the message or not', async (service) => {
+    const project = await service.newProject('Explained')
+    const condition = (value: string) => ({
+      logic: 'AND',
+      groups: [{ filters: [{ field: 'data.plan', operator: 'equals', value }] }],
+    })
+    const [pro] = await newContacts(service, 1, { data: { plan: 'pro' } }, project)
+    const [free] = await newContacts(service, 1, { data: { plan: 'free' } }, project)
+    const [away] = await newContacts(service, 1, { data: { plan: 'pro' }, subscribed: false }, project)
+    const { id } = await newCampaign(
+      service,
+      { audienceType: 'FILTERED', audienceCondition: condition('pro') },
+      project,
+    )
+    const explain = async (contactId: string | undefined) => {
+      const query = `query ($campaignId: ID!, $contactId: ID!) {
+        explainDelivery(campaignId: $campaignId, contactId: $contactId) {
+          answer status isInAudience audience subscribed suppressedFor isThrottled nextAttemptAt
+          email { status } events { name } } }`
+      const { body } = await service.as(project).graphql(query, { campaignId: id, contactId })
+      return body.data.explainDelivery
+    }
+    assert.match((await explain(pro)).answer, 'would get it')
+    assert.match((await explain(free)).answer, 'is not in its audience')
+    assert.match((await explain(away)).answer, 'is not subscribed')
+    await sendNow(service, id, project)
+    await reached(service, id, 'SENT', project)
+    const [late] = await newContacts(service, 1, { data: { plan: 'pro' } }, project)
+    const sent = await explain(pro)
+    assert.equal(
+      [sent.status, sent.isInAudience, sent.subscribed, sent.email],
+      ['SENT', true, true, { status: 'SENT' }],
+    )
+    assert.equal(sent.events, [{ name: 'email.sent' }])
+    assert.is(sent.audience.groups[0].filters[0].actual, 'pro')
+    assert.equal([(await explain(away)).status, (await explain(free)).status], ['SKIPPED', null])
+    assert.match((await explain(free)).answer, 'was not in the audience')
+    assert.match((await explain(late)).answer, 'after the sending had started')
+    await service.as(project).delete(`/contacts/${away}`)
+    const gone = await explain(away)
+    assert.equal([gone.status, gone.isInAudience, gone.subscribed], ['SKIPPED', null, null])
+  })
 })
