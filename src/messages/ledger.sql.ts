@@ -22,7 +22,7 @@ export const tallyCte = (moved: string): string => `
 
 /**
  * The CTEs `tally` and others before it: contacts `:ids` of the project are deleted. They stay in the ledgers of campaigns
- * without their messages; those whose turn has not come are left out. Index: campaign_recipients_project_id_contact_id_idx.
+ * without their messages; PENDING and SENDING become SKIPPED. Index: campaign_recipients_project_id_contact_id_idx.
  */
 export const DELETED_RECIPIENTS = `
   listed as (

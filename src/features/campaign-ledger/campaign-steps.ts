@@ -19,7 +19,10 @@ const MIN_STEP = 50
 const QUICK_MS = 300
 const SLOW_MS = 1_000
 
-/** Until a campaign is looked at again whose queue is full, or which waits for its last messages. */
+/**
+ * A campaign with a full queue is looked at again after FULL_MS; one that waits for its last messages when they are due,
+ * within these bounds.
+ */
 const FULL_MS = 200
 const WAITING_MS = 1_000
 const LONGEST_WAIT_MS = 30_000
@@ -110,7 +113,7 @@ async function release(tx: Ctx, campaign: Campaign, limit: number): Promise<void
   if (done && done.released > 0) tx.requestWork(mailDeliveryWork, PRIORITIES.campaign, 'left')
 }
 
-/** Takes what is queued back; what is being handed over at this moment is looked at again until it is settled. */
+/** Takes queued messages back. What is being handed over at this moment is looked at again until it is settled. */
 async function hold(tx: Ctx, campaign: Campaign): Promise<Step> {
   const { projectId, id, sendingCount } = campaign
   const [held] = await tx.sql(holdDeliveries, { projectId, campaignId: id, limit: CHUNK })

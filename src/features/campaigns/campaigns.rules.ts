@@ -1,11 +1,10 @@
 export type CampaignStatus = 'DRAFT' | 'SCHEDULED' | 'SENDING' | 'SENT' | 'CANCELLED'
 
-/** What can be done with a campaign. `start` and `finish` happen by themselves. */
+/** What can be done with a campaign. `finish` happens by itself. */
 export type CampaignAction =
   | 'update'
   | 'send'
   | 'schedule'
-  | 'start'
   | 'finish'
   | 'cancel'
   | 'pause'
@@ -13,35 +12,33 @@ export type CampaignAction =
   | 'retryFailed'
   | 'delete'
 
-type Transition = {
-  from: readonly [CampaignStatus, ...CampaignStatus[]]
-  /** Null when the state stays as it is. */
-  to: CampaignStatus | null
-  /** What cannot be done with a campaign in another state. */
-  told: string
-}
+/** In which states an action is allowed, and how it is told: "A campaign that is SENT cannot be cancelled". */
+type Rule = { from: readonly [CampaignStatus, ...CampaignStatus[]]; told: string }
 
-/** The state machine of a campaign: in which states each action is allowed, and where it leads. */
-export const TRANSITIONS: Record<CampaignAction, Transition> = {
-  update: { from: ['DRAFT', 'SCHEDULED'], to: null, told: 'changed' },
-  send: { from: ['DRAFT', 'SCHEDULED'], to: 'SENDING', told: 'sent' },
-  schedule: { from: ['DRAFT', 'SCHEDULED'], to: 'SCHEDULED', told: 'scheduled' },
-  start: { from: ['SCHEDULED'], to: 'SENDING', told: 'started' },
-  finish: { from: ['SENDING'], to: 'SENT', told: 'finished' },
-  cancel: { from: ['SCHEDULED', 'SENDING'], to: 'CANCELLED', told: 'cancelled' },
-  pause: { from: ['SENDING'], to: null, told: 'paused' },
-  resume: { from: ['SENDING'], to: null, told: 'resumed' },
-  retryFailed: { from: ['SENDING', 'SENT'], to: 'SENDING', told: 'sent again to those for whom it failed' },
-  delete: { from: ['DRAFT', 'CANCELLED', 'SENT'], to: null, told: 'deleted' },
+/**
+ * The state machine of a campaign: DRAFT and SCHEDULED become SENDING when they are sent, SENDING becomes SENT when every
+ * recipient is in a final state, SCHEDULED and SENDING become CANCELLED when they are cancelled, and SENT becomes SENDING
+ * again when failed messages are retried. All other actions leave the state as it is.
+ */
+const RULES: Record<CampaignAction, Rule> = {
+  update: { from: ['DRAFT', 'SCHEDULED'], told: 'changed' },
+  send: { from: ['DRAFT', 'SCHEDULED'], told: 'sent' },
+  schedule: { from: ['DRAFT', 'SCHEDULED'], told: 'scheduled' },
+  finish: { from: ['SENDING'], told: 'finished' },
+  cancel: { from: ['SCHEDULED', 'SENDING'], told: 'cancelled' },
+  pause: { from: ['SENDING'], told: 'paused' },
+  resume: { from: ['SENDING'], told: 'resumed' },
+  retryFailed: { from: ['SENDING', 'SENT'], told: 'sent again to those for whom it failed' },
+  delete: { from: ['DRAFT', 'CANCELLED', 'SENT'], told: 'deleted' },
 }
 
 export const isAllowed = (action: CampaignAction, status: CampaignStatus): boolean =>
-  TRANSITIONS[action].from.includes(status)
+  RULES[action].from.includes(status)
 
 /** Why the action cannot be done with a campaign in the state; null when it can. */
 export function obstacleTo(action: CampaignAction, status: CampaignStatus): string | null {
   if (isAllowed(action, status)) return null
-  const { from, told } = TRANSITIONS[action]
+  const { from, told } = RULES[action]
   const wanted = new Intl.ListFormat('en', { type: 'disjunction' }).format(from)
   return `A campaign that is ${status} cannot be ${told}; it must be ${wanted}.`
 }
@@ -87,8 +84,7 @@ const percent = (part: number, whole: number): number =>
   whole === 0 ? 0 : Math.round((part / whole) * 10_000) / 100
 
 /**
- * What people did is compared with the messages that can have reached them: those that were handed over and did not come
- * back. Not every provider says what was delivered, so that is not the base.
+ * What people did is compared with the messages that can have reached them: those that were handed over and did not bounce. Not every provider says what was delivered, so that is not the base.
  */
 export function ratesOf(counts: CampaignCounts): CampaignRates {
   const { sentCount, bouncedCount } = counts

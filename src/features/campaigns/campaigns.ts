@@ -44,6 +44,7 @@ async function readCampaigns(ctx: Ctx, ids: string[]): Promise<Campaign[]> {
   })
 }
 
+/** A campaign of the project. Throws CAMPAIGN_NOT_FOUND. */
 export async function getCampaign(ctx: Ctx, id: string): Promise<Campaign> {
   if (!isId(id)) throw notFound('The campaign')
   const [campaign] = await readCampaigns(ctx, [id.toLowerCase()])
@@ -131,6 +132,7 @@ async function insertCampaign(ctx: Ctx, columns: Columns): Promise<Campaign> {
   })
 }
 
+/** Creates a draft. Throws SEGMENT_NOT_FOUND, DOMAIN_NOT_VERIFIED and VALIDATION_ERROR. */
 export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
   await assertContent(ctx, input)
   return insertCampaign(ctx, columnsOf(input))
@@ -146,7 +148,7 @@ export async function duplicateCampaign(ctx: Ctx, id: string): Promise<Campaign>
   })
 }
 
-/** The campaign as it is now, which nobody else changes until the commit. Throws CONFLICT when the action is not allowed. */
+/** Locks a campaign until the commit and returns it. Throws CONFLICT when the action is not allowed in its state. */
 export async function lockedCampaign(tx: Ctx, id: string, action: CampaignAction): Promise<Campaign> {
   if (!isId(id)) throw notFound('The campaign')
   const [locked] = await tx.sql(lockCampaign, { projectId: projectIdOf(tx), id })

@@ -2,11 +2,11 @@ import { follow } from '../../admission/follow.ts'
 import type { Ctx } from '../../ctx.ts'
 import { type Campaign, getCampaign } from './campaigns.ts'
 
-/** A campaign as it is now, then at every change of its numbers, until it is SENT or CANCELLED and nothing is under way. */
+/** A campaign as it is now, then at every change of its numbers, until it is over and nothing is under way. */
 export const followCampaign = (ctx: Ctx, id: string): Promise<AsyncIterableIterator<Campaign>> =>
   follow(ctx, {
     read: () => getCampaign(ctx, id),
-    stateOf: ({ id: _id, status, paused, ...campaign }) => [status, paused, ...countersOf(campaign)],
+    stateOf: (campaign) => [campaign.status, campaign.paused, ...countersOf(campaign)],
     isOver: ({ status, pendingCount, sendingCount }) =>
       (status === 'SENT' || status === 'CANCELLED') && pendingCount + sendingCount === 0,
   })

@@ -109,7 +109,10 @@ export async function workNow(tx: Ctx, { projectId, id }: { projectId: string; i
   tx.requestWork(campaignWork, PRIORITIES.campaign)
 }
 
-/** Stops a campaign for good: what has not been handed over never is. */
+/**
+ * Stops a campaign for good: what has not been handed over never is. A worker takes back what waits in the queue
+ * (`cancelRecipients`); what another worker has taken is refused at the hand-over (`stoppedWith` of delivery).
+ */
 export async function cancelCampaign(ctx: Ctx, id: string): Promise<Campaign> {
   return ctx.atomically(async (tx) => {
     await lockInterests(tx)

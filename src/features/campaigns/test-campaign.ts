@@ -20,8 +20,8 @@ const SAMPLE = { name: 'Ada Lovelace', firstName: 'Ada', lastName: 'Lovelace', p
 const MARK = '[TEST] '
 
 /**
- * Sends a campaign, in whatever state, to one address, rendered with the data of that contact. It is no part of the campaign's numbers, and
- * goes to contacts who are not subscribed, too. Throws FORBIDDEN for strangers.
+ * Sends a campaign, in whatever state, to one address, rendered with the data of that contact. It is not counted, and goes
+ * to contacts who are not subscribed, too. Throws FORBIDDEN for addresses of neither contacts nor members.
  */
 export async function testCampaign(ctx: Ctx, id: string, address: string): Promise<CampaignTest> {
   const projectId = projectIdOf(ctx)

@@ -10,14 +10,14 @@ import { campaignContent, type DueEmail } from './delivery.sql.ts'
 import { CANCELLED, givenBack, givenUp, type Outcome, type Rendered } from './outcome.ts'
 import type { TextParts } from './text-parts.ts'
 
-/** What campaigns say, of those that are being sent; a text counts two bytes a character. */
+/** Bodies of campaigns that are kept in memory; a character takes two bytes. */
 const MAX_BYTES = 16 * 1024 * 1024
 const BYTES = { entry: 500, character: 2 }
 
-/** Until a message is tried again that there was no room to render. */
+/** A message that there was no room to render is tried again after so many milliseconds. */
 const BUSY_MS = 2_000
 
-/** A message as it is handed over; `rendered` when that was done for it here. */
+/** A message as it is handed over. `rendered` is null unless it is a campaign's, which is rendered here. */
 export type Content = { email: DueEmail; text: string; rendered: Rendered | null }
 
 /** `keys` are those of the contact's data that it is rendered with. */
@@ -84,7 +84,7 @@ type CampaignKey = { projectId: string; campaignId: string }
 /** The key of the data that says which language the footer speaks. */
 const LOCALE = 'locale'
 
-/** Somebody who has no data: which variables there are does not depend on it. */
+/** Stands in for a contact: which variables a body has does not depend on who reads it. */
 const NOBODY = { contactId: LAST_ID, emailId: LAST_ID, email: '', subscribed: true, data: {} }
 
 async function readSource(ctx: Ctx, { projectId, campaignId }: CampaignKey): Promise<Source | null> {

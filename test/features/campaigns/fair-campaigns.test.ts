@@ -1,0 +1,92 @@
+import * as assert from 'uvu/assert'
+import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
+import { sendMail } from '../../support/mailing.ts'
+import { scenario } from '../../support/scenario.ts'
+import { type Service, startService, until } from '../../support/service.ts'
+import { assertAddsUp, newCampaign, newContacts, reached, sendNow } from './campaign-support.ts'
+
+type Context = Service & { sink: MailSink }
+
+async function start(): Promise<Context> {
+  const sink = await startMailSink()
+  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url, SMTP_CONNECTIONS: '1' })
+  return {
+    ...service,
+    sink,
+    stop: async () => {
+      await service.stop()
+      await sink.stop()
+    },
+  }
+}
+
+/** The places of messages among all that have arrived. */
+const placesOf = ({ sink }: Context, prefix: string): number[] =>
+  sink.arrivals.flatMap(({ to }, place) => (to.startsWith(prefix) ? [place] : []))
+
+scenario('Campaigns beside each other', start, (test) => {
+  test('of two projects go in turns: a small one is not behind a large one', async (context) => {
+    const [large, small] = [await context.newProject('Large'), await context.newProject('Small')]
+    await newContacts(context, 300, { prefix: 'large-' }, large)
+    await newContacts(context, 10, { prefix: 'small-' }, small)
+    const first = await newCampaign(context, {}, large)
+    const second = await newCampaign(context, {}, small)
+    const release = context.sink.hold()
+    await sendNow(context, first.id, large)
+    await until('the large one is under way', () => context.sink.underWay.size === 1)
+    await sendNow(context, second.id, small)
+    await until('the small one is queued', async () => {
+      const rows = await context.sql('select from deliveries where campaign_id = $1', [second.id])
+      return rows.length === 10
+    })
+    release()
+    await reached(context, second.id, 'SENT', small)
+    await reached(context, first.id, 'SENT', large)
+    const places = placesOf(context, 'small-')
+    assert.is(places.length, 10)
+    assert.ok(Math.max(...places) < 200, `the small campaign ended at place ${Math.max(...places)}`)
+    await assertAddsUp(context, first.id, large)
+  })
+
+  test('let a transactional message of their project go first', async (context) => {
+    const project = await context.newProject('Busy')
+    await newContacts(context, 200, { prefix: 'busy-' }, project)
+    const { id } = await newCampaign(context, {}, project)
+    const release = context.sink.hold()
+    await sendNow(context, id, project)
+    await until('all are queued', async () => {
+      const rows = await context.sql('select from deliveries where campaign_id = $1', [id])
+      return rows.length === 200
+    })
+    const before = context.sink.arrivals.length
+    await sendMail(context, 'urgent@receiver.example', {}, project)
+    release()
+    await reached(context, id, 'SENT', project)
+    const [place = 0] = placesOf(context, 'urgent@')
+    // What was taken before it came leaves first: two turns of 25 for the one connection at most.
+    assert.ok(place - before <= 60, `it arrived at place ${place - before}`)
+  })
+
+  test('write to nobody twice when two workers share one', async (context) => {
+    const project = await context.newProject('Shared')
+    await newContacts(context, 150, { prefix: 'shared-' }, project)
+    const { id } = await newCampaign(context, {}, project)
+    const other = await startService({
+      DATABASE_URL: context.databaseUrl,
+      DATA_DIR: context.app.config.dataDir,
+      MAIL_PROVIDER: 'smtp',
+      SMTP_URL: context.sink.url,
+    })
+    try {
+      await sendNow(context, id, project)
+      const found = await reached(context, id, 'SENT', project)
+      assert.is(found.sentCount, 150)
+      const to = context.sink.arrivals.filter((one) => one.to.startsWith('shared-')).map((one) => one.to)
+      assert.is(to.length, 150)
+      assert.is(new Set(to).size, 150)
+      await assertAddsUp(context, id, project)
+    } finally {
+      await other.stop()
+    }
+  })
+})
