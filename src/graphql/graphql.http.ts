@@ -9,9 +9,9 @@ import type { Admission } from '../http/admission.ts'
 import { assertJsonType, MAX_BODY_BYTES, messageBodyLimit, readBody } from '../http/body.ts'
 import { type Exchange, reply, replyInParts } from '../http/exchange.ts'
 import type { ServerRoute } from '../http/server.ts'
+import { refusedGraphQL } from './graphql-error.ts'
 import { documentNeedsKey, MAX_OPEN_BODY_BYTES } from './limits/documents.ts'
 import { Reads } from './limits/reads.ts'
-import { refusedGraphQL } from './public-error.ts'
 import type { GraphQL } from './yoga.ts'
 
 /** GET serves GraphiQL (in development) and queries, POST serves operations; both through Yoga. */

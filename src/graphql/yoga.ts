@@ -12,10 +12,10 @@ import {
 } from 'graphql-yoga'
 import type { Logger } from 'pino'
 import { logUnexpected } from '../observe/unexpected.ts'
+import { isPublic, publicGraphQLError, setOwnStatus } from './graphql-error.ts'
 import { createDocuments } from './limits/documents.ts'
 import { introspection } from './limits/introspection.ts'
 import { chargeRootFields, type GraphQLPlugin, type GraphQLRequest } from './limits/root-fields.ts'
-import { isPublic, publicGraphQLError, setOwnStatus } from './public-error.ts'
 
 /** Limits of one GraphQL request. */
 export const GRAPHQL_LIMITS = { depth: 10, cost: 5_000, aliases: 15, tokens: 2_000 }

@@ -39,7 +39,10 @@ export function createQueue(
   return boss
 }
 
-/** Ten tries in all, within about four minutes; then it is a dead letter. */
+/**
+ * Background work is tried ten times in all, within about four minutes; then it is a dead letter. The schedule by which
+ * mail is tried again is that of features/delivery/delivery.rules.ts.
+ */
 const WORK_OPTIONS = {
   policy: 'short',
   notify: true,

@@ -30,7 +30,8 @@ type NewJob = { data: WorkData; priority: number; singletonKey: string; startAft
 /**
  * Asks for turns of projects. The queue keeps one waiting job per project, priority and standing, so that it never
  * holds more than the projects that have work. Requests are gathered for some milliseconds and stand outside of the
- * transactions that they follow; one that is lost is found by the sweep.
+ * transactions that they follow. Inserting a job notifies the workers (`notify` of pg-boss, queue.ts), which otherwise
+ * look every second; the sweep finds requests that were lost.
  */
 export class WorkRequests {
   readonly #boss: PgBoss

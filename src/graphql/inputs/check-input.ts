@@ -8,7 +8,8 @@ const MAX_FIELD_ERRORS = 1_000
 
 /**
  * Checks an input against its schema and returns it as the schema leaves it (trimmed, unknown fields gone).
- * Throws VALIDATION_ERROR with one entry per bad field, all of them at once (up to MAX_FIELD_ERRORS).
+ * Throws VALIDATION_ERROR with one entry per bad field, all of them at once (up to MAX_FIELD_ERRORS). On some endpoints
+ * the REST facade turns this 422 into the short 400 of the contract (rest/facade.ts).
  */
 export function checkInput(schema: z.ZodType, input: unknown): unknown {
   assertCountable(input)
