@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isTimeOut } from '../../src/db/sql.ts'
 import type { ProjectWork, Turn } from '../../src/queue/define-work.ts'
 import type { Service } from './service.ts'
 
@@ -25,8 +26,22 @@ export async function workThrough(service: Service, work: ProjectWork): Promise<
     if (pending.length === 0) return
     for (const one of pending) {
       const projectId = typeof one === 'string' ? one : one.projectId
-      await work.slice(service.ctx(projectId), turnOf(projectId))
+      await tried(() => work.slice(service.ctx(projectId), turnOf(projectId)))
     }
   }
   throw new Error(`${work.kind.name} does not come to an end`)
+}
+
+const TRIES = 5
+
+/** As the queue does, tries a slice again when a statement took too long: a busy machine is no fault. */
+async function tried(slice: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await slice()
+      return
+    } catch (error) {
+      if (!isTimeOut(error) || attempt === TRIES) throw error
+    }
+  }
 }
