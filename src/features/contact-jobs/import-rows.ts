@@ -37,11 +37,11 @@ export async function* rowsFrom(csv: string, place: Place): AsyncGenerator<CsvRe
 
 /**
  * Facts about a file that are needed before its first row is imported, and are kept with the job: the types
- * of the columns, and the last cells of each address that occurs more than once.
+ * of the columns, and for each address that occurs more than once the last cells of its rows after the first one.
  */
 export const surveyShape = z.object({
   types: z.array(z.enum(['text', 'number', 'boolean'])),
-  lastCells: z.record(z.string(), z.array(z.string())),
+  laterCells: z.record(z.string(), z.array(z.string())).default({}),
 })
 
 export type Survey = z.output<typeof surveyShape>
@@ -53,44 +53,38 @@ export async function surveyRows(
   below: Place,
   done: number,
 ): Promise<{ survey: Survey; total: number; place: Place }> {
-  const [seen, repeated] = [new Set<string>(), new Set<string>()]
+  const isRead = readCells(columns)
+  const seen = new Set<string>()
+  const laterCells = new Map<string, string[]>()
   const types: (CellType | null)[] = columns.data.map(() => null)
   let [total, place] = [0, below]
   for await (const records of rowsFrom(csv, below)) {
     for (const { cells, end } of records) {
       total += 1
       if (total === done) place = end
-      const email = normalizeEmail(cells[columns.email] ?? '')
-      if (seen.has(email)) repeated.add(email)
-      else seen.add(email)
       for (const [at, { index }] of columns.data.entries()) {
         types[at] = typeWith(types[at] ?? null, (cells[index] ?? '').trim())
       }
+      const email = normalizeEmail(cells[columns.email] ?? '')
+      if (!seen.has(email)) seen.add(email)
+      else if (typeof readRecord(cells, columns, []) !== 'string') {
+        laterCells.set(email, withCells(laterCells.get(email) ?? [], cells, isRead))
+      }
     }
   }
-  const survey = { types: types.map((type) => type ?? 'text'), lastCells: {} }
-  if (repeated.size === 0) return { survey, total, place }
-  return { survey: { ...survey, lastCells: await lastCellsOf(csv, columns, below, repeated) }, total, place }
+  const known = types.map((type) => type ?? 'text')
+  return { survey: { types: known, laterCells: Object.fromEntries(laterCells) }, total, place }
 }
 
-/** Keeps only cells that the import reads: others may have characters that cannot be stored. */
-async function lastCellsOf(
-  csv: string,
-  columns: Columns,
-  below: Place,
-  repeated: Set<string>,
-): Promise<Survey['lastCells']> {
-  const read = [columns.email, ...(columns.subscribed === null ? [] : [columns.subscribed])]
-  const indexes = [...read, ...columns.data.map(({ index }) => index)]
-  const lastCells = new Map<string, string[]>()
-  for await (const records of rowsFrom(csv, below)) {
-    for (const { cells, broken } of records) {
-      const email = normalizeEmail(cells[columns.email] ?? '')
-      if (broken || !repeated.has(email) || typeof readRecord(cells, columns, []) === 'string') continue
-      const last = lastCells.get(email) ?? Array.from({ length: Math.max(...indexes) + 1 }, () => '')
-      for (const index of indexes) if ((cells[index] ?? '').trim() !== '') last[index] = cells[index] ?? ''
-      lastCells.set(email, last)
-    }
-  }
-  return Object.fromEntries(lastCells)
+/** Whether the import reads the cell at an index: others may have characters that cannot be stored. */
+function readCells({ email, subscribed, data }: Columns): boolean[] {
+  const read = new Set([email, subscribed ?? email, ...data.map(({ index }) => index)])
+  return Array.from({ length: Math.max(...read) + 1 }, (_, index) => read.has(index))
 }
+
+/** The cells of two rows; it has no more of them than the longer row, since a file may have very many short rows. */
+const withCells = (before: string[], cells: string[], isRead: boolean[]): string[] =>
+  isRead.slice(0, Math.max(before.length, cells.length)).map((read, index) => {
+    const cell = cells[index] ?? ''
+    return read && cell.trim() !== '' ? cell : (before[index] ?? '')
+  })

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { JsonValue } from '../../lib/json.ts'
 import type { ImportRow } from './csv/csv.rules.ts'
 
 const failedRow = z.object({
@@ -59,19 +58,14 @@ export function byAddress(rows: ValidRow[]): Person[] {
   return [...people.values()].sort((a, b) => (a.email < b.email ? -1 : 1))
 }
 
-/** The result of all rows of an address, for the addresses that a file has more than once. */
-export type LastWords = Map<string, Pick<ImportRow, 'subscribed' | 'set'>>
-
 /**
  * The same change with the values that later rows of the file will have given: otherwise importing a file again
  * would change its contacts back and forth.
  */
-export function withLastWord(person: Person, lastWords: LastWords): Person {
-  const last = lastWords.get(person.email)
-  if (!last) return person
-  const set = Object.keys(person.set).map((key): [string, JsonValue] => [key, last.set[key] ?? null])
-  const subscribed = person.subscribed === null ? null : last.subscribed
-  return { ...person, subscribed, set: Object.fromEntries(set) }
+export function withLastWord(person: Person, later: ImportRow): Person {
+  const changed = Object.entries(later.set).filter(([key]) => Object.hasOwn(person.set, key))
+  const subscribed = person.subscribed === null ? null : (later.subscribed ?? person.subscribed)
+  return { ...person, subscribed, set: Object.fromEntries([...Object.entries(person.set), ...changed]) }
 }
 
 /**

@@ -13,7 +13,6 @@ import {
   addOutcomes,
   byAddress,
   type FailedRow,
-  type LastWords,
   type Person,
   readResult,
   type ValidRow,
@@ -44,7 +43,7 @@ export const runImport: JobRunner = async (ctx, job, hasTime) => {
   const { survey, total, position, place } = await surveyOf(ctx, job, csv, header)
   const run: Run = {
     ...{ job: { ...job, total }, columns, types: survey.types, position },
-    lastWords: lastWordsOf(survey, columns),
+    laterCells: new Map(Object.entries(survey.laterCells)),
   }
   if (run.position >= total) return 'done'
   const records: CsvRecord[] = []
@@ -81,7 +80,8 @@ async function surveyOf(
   await ctx.sql(noteSurvey, {
     projectId,
     id,
-    survey: JSON.stringify(found.survey),
+    // An older version that works beside this one requires `lastCells`; without any it takes each row for itself.
+    survey: JSON.stringify({ ...found.survey, lastCells: {} }),
     total: found.total,
     offset,
     row: before,
@@ -89,22 +89,13 @@ async function surveyOf(
   return { ...found, position }
 }
 
-function lastWordsOf({ types, lastCells }: Survey, columns: Columns): LastWords {
-  const words: LastWords = new Map()
-  for (const [email, cells] of Object.entries(lastCells)) {
-    const row = readRecord(cells, columns, types)
-    // Together they are too large: then each row stands for itself.
-    if (typeof row !== 'string') words.set(email, row)
-  }
-  return words
-}
-
 /** How far the import is, in memory; the row of the job has the same after every commit. */
 type Run = {
   job: ContactJob
   columns: Columns
   types: readonly CellType[]
-  lastWords: LastWords
+  /** Those of the survey, without addresses whose values are too large together. */
+  laterCells: Map<string, string[]>
   position: number
 }
 
@@ -140,7 +131,7 @@ async function importChunk(ctx: Ctx, run: Run, records: CsvRecord[]): Promise<vo
     const [only] = taken
     if (records.length === 1 && only) {
       // The values of a later row may be too large.
-      if (run.lastWords.delete(only.email)) return importChunk(ctx, run, records)
+      if (run.laterCells.delete(only.email)) return importChunk(ctx, run, records)
       await commitChunk(ctx, run, records, [], [{ row: only.row, email: only.email, error: TOO_LARGE }])
       return
     }
@@ -159,6 +150,14 @@ const emailIn = (cells: string[], { email }: Columns): string | null =>
     .toWellFormed()
     .replaceAll('\0', '\uFFFD') || null
 
+/** The change that a person's rows come to together with later rows of the file. */
+function inTheEnd({ laterCells, columns, types }: Run, person: Person): Person {
+  const cells = laterCells.get(person.email)
+  const later = cells && readRecord(cells, columns, types)
+  // Together they may be too large: then each row stands for itself.
+  return typeof later === 'object' ? withLastWord(person, later) : person
+}
+
 async function commitChunk(
   ctx: Ctx,
   run: Run,
@@ -166,7 +165,7 @@ async function commitChunk(
   valid: ValidRow[],
   failed: FailedRow[],
 ): Promise<void> {
-  const people = byAddress(valid).map((person) => withLastWord(person, run.lastWords))
+  const people = byAddress(valid).map((person) => inTheEnd(run, person))
   const position = run.position + records.length
   await advance(ctx, run.job, run.position, async (tx, result) => {
     const outcomes = await upsertAll(tx, people)

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
-import { scenario } from '../../support/scenario.ts'
+import { headerOf, surveyRows } from '../../../src/features/contact-jobs/import-rows.ts'
+import { nothingShared, scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { newContact } from '../contacts/contact-support.ts'
 import { assertCounted, contactsOf, eventsOf, imported, keptInput } from './job-support.ts'
@@ -153,6 +154,29 @@ bad@example.org,perhaps
     }
   })
 
+  test('keep what only the first one of an address says, whatever its column is called', async (service) => {
+    const project = await service.newProject()
+    const csv = [
+      'email,subscribed,a,constructor,__proto__',
+      'ada@example.org,no,1,2,3',
+      ...Array.from({ length: 600 }, (_, index) => `p${index}@example.org,,,,`),
+      'ada@example.org,,4',
+      'ada@example.org',
+    ].join('\n')
+    await imported(service, csv, project)
+    const rows = await rowsOf(service, project.id)
+    const { 'ada@example.org': ada } = await contactsOf(service, project)
+    assert.is(ada.subscribed, false)
+    assert.equal(Object.entries(ada.data).toSorted(), [
+      ['__proto__', 3],
+      ['a', 4],
+      ['constructor', 2],
+    ])
+    const { result } = await imported(service, csv, project)
+    assert.is(result.unchanged, 603)
+    assert.equal(await rowsOf(service, project.id), rows)
+  })
+
   test('that are bad are reported with their numbers, good ones are kept', async (service) => {
     const project = await service.newProject()
     const csv =
@@ -275,5 +299,18 @@ bad@example.org,perhaps
     const { result } = await imported(service, 'email,plan\nada@example.org,mine\n', one)
     assert.is(result.created, 1)
     assert.equal((await contactsOf(service, two))['ada@example.org'].data, { plan: 'theirs' })
+  })
+})
+
+scenario('The survey of a file', nothingShared, (test) => {
+  test('is hardly larger than the file, however many columns and repeated addresses it has', async () => {
+    const names = Array.from({ length: 499 }, (_, index) => `c${index}`)
+    const lines = Array.from({ length: 2_000 }, (_, index) => `p${index % 1_000}@example.org`)
+    const csv = `email,${names.join(',')}\n${lines.join('\n')}`
+    const header = await headerOf(csv)
+    if (typeof header === 'string') throw new Error(header)
+    const { survey, total } = await surveyRows(csv, header.columns, header.below, 0)
+    assert.equal([total, Object.keys(survey.laterCells).length], [2_000, 1_000])
+    assert.ok(JSON.stringify(survey).length < 2 * csv.length)
   })
 })
