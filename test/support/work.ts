@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isTimeOut } from '../../src/db/sql.ts'
+import { isDatabaseUnavailable } from '../../src/db/sql.ts'
 import type { ProjectWork, Turn } from '../../src/queue/define-work.ts'
 import type { Service } from './service.ts'
 
@@ -34,14 +34,14 @@ export async function workThrough(service: Service, work: ProjectWork): Promise<
 
 const TRIES = 5
 
-/** As the queue does, tries a slice again when a statement took too long: a busy machine is no fault. */
-async function tried(slice: () => Promise<unknown>): Promise<void> {
+/** As the queue does, tries a slice again when the database took too long: a busy machine is no fault. */
+export async function tried(slice: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await slice()
       return
     } catch (error) {
-      if (!isTimeOut(error) || attempt === TRIES) throw error
+      if (!isDatabaseUnavailable(error) || attempt === TRIES) throw error
     }
   }
 }

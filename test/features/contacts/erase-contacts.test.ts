@@ -9,7 +9,7 @@ import { attempted, pass, sendBody, sendMail } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService, until } from '../../support/service.ts'
-import { turnOf, workThrough } from '../../support/work.ts'
+import { tried, turnOf, workThrough } from '../../support/work.ts'
 import { contactOf, createContact, newContact } from './contact-support.ts'
 import { addEvents, keyOf, leaveTraces, person, send, sendOf, textsOf, track } from './erase-support.ts'
 
@@ -198,7 +198,9 @@ scenario(
       )
       await remove(service, id, project)
       const step = () =>
-        eraseTracesJob.slice(service.ctx(project.id), turnOf(project.id, { hasTime: () => false }))
+        tried(() =>
+          eraseTracesJob.slice(service.ctx(project.id), turnOf(project.id, { hasTime: () => false })),
+        )
       for (let round = 0; round < 6; round += 1) {
         const { id: other } = await newContact(service, {}, project)
         await remove(service, other, project)
