@@ -8,6 +8,12 @@ import { COUNTED, SUMS, tallyCte } from '../../messages/ledger.sql.ts'
 import { mayReceiveSql } from '../../messages/may-receive.sql.ts'
 import type { Priority } from '../../queue/define-work.ts'
 
+/*
+ * Every statement that works on rows which an earlier part of it found joins them by all columns of their key, never by
+ * a parameter: the planner would else read all rows of a project, or of a campaign, for each row that was found while it has
+ * no statistics of a table that has just grown.
+ */
+
 /** Projects with campaigns that have something to do, or with tallies to fold. Index: campaigns_next. */
 export const projectsWithCampaignWork = statement<
   { clockShift: number; limit: number },
@@ -104,45 +110,46 @@ export const releaseRecipients = statement<
 >(
   'release-recipients',
   `with next as materialized (
-     select contact_id, email_id from campaign_recipients
+     select project_id, campaign_id, contact_id, email_id from campaign_recipients
      where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'PENDING'
      order by contact_id limit :limit::int for update
    ),
    judged as materialized (
-     select n.contact_id, n.email_id is null as is_new, coalesce(n.email_id, ${NEW_ID}) as email_id, c.email,
+     select n.project_id, n.campaign_id, n.contact_id, n.email_id is null as is_new,
+       coalesce(n.email_id, ${NEW_ID}) as email_id, c.email,
        case when c.id is null then 'SKIPPED'::recipient_status else ${standing('SENDING')} end as status
      from next n
-     left join contacts c on c.project_id = :projectId::uuid and c.id = n.contact_id and ${isKept('c')}
+     left join contacts c on c.project_id = n.project_id and c.id = n.contact_id and ${isKept('c')}
      left join suppressions s on s.project_id = c.project_id and s.email = c.email
    ),
    moved as (
      update campaign_recipients r set status = j.status,
        email_id = case when j.status = 'SENDING' then j.email_id else r.email_id end
      from judged j
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = j.contact_id
+     where r.project_id = j.project_id and r.campaign_id = j.campaign_id and r.contact_id = j.contact_id
      returning r.project_id, r.campaign_id, 'PENDING'::recipient_status as was, r.status
    ),
    email as (
      insert into emails (project_id, id, contact_id, to_email, "from", from_name, reply_to, subject, type,
        source_type, status, campaign_id, message_id, created_at, updated_at)
-     select :projectId::uuid, email_id, contact_id, email, :from, :fromName, :replyTo, :subject,
-       :type::message_type, 'CAMPAIGN', 'PENDING', :campaignId::uuid,
+     select project_id, email_id, contact_id, email, :from, :fromName, :replyTo, :subject,
+       :type::message_type, 'CAMPAIGN', 'PENDING', campaign_id,
        '<' || email_id || '@' || substring(:from::text from '[^@]*$') || '>', :now::timestamptz, :now::timestamptz
      from judged where status = 'SENDING' and is_new
    ),
    readdressed as (
      update emails e set to_email = j.email, updated_at = :now::timestamptz from judged j
-     where e.project_id = :projectId::uuid and e.id = j.email_id and not j.is_new and j.status = 'SENDING'
+     where e.project_id = j.project_id and e.id = j.email_id and not j.is_new and j.status = 'SENDING'
        and e.to_email <> j.email
    ),
    left_out as (
      update emails e set status = 'SUPPRESSED', updated_at = :now::timestamptz from judged j
-     where e.project_id = :projectId::uuid and e.id = j.email_id and not j.is_new and j.status <> 'SENDING'
+     where e.project_id = j.project_id and e.id = j.email_id and not j.is_new and j.status <> 'SENDING'
        and e.status = 'PENDING'
    ),
    delivery as (
      insert into deliveries (project_id, email_id, campaign_id, priority, size, due_at)
-     select :projectId::uuid, email_id, :campaignId::uuid, :priority::int, :size::int, ${DATABASE_NOW}
+     select project_id, email_id, campaign_id, :priority::int, :size::int, ${DATABASE_NOW}
      from judged where status = 'SENDING'
    ),
    ${tallyCte('select * from moved')}
@@ -166,12 +173,12 @@ export const talliedCampaigns = statement<{ projectId: string; limit: number }, 
 export const foldTallies = statement<{ projectId: string; id: string; limit: number }, { folded: number }>(
   'fold-campaign-tallies',
   `with few as (
-     select id from campaign_tallies where project_id = :projectId::uuid and campaign_id = :id::uuid
-     limit :limit::int
+     select project_id, campaign_id, id from campaign_tallies
+     where project_id = :projectId::uuid and campaign_id = :id::uuid limit :limit::int
    ),
    gone as (
      delete from campaign_tallies t using few
-     where t.project_id = :projectId::uuid and t.campaign_id = :id::uuid and t.id = few.id
+     where t.project_id = few.project_id and t.campaign_id = few.campaign_id and t.id = few.id
      returning t.*
    ),
    summed as (select ${SUMS}, count(*)::int as folded from gone),

@@ -6,28 +6,28 @@ import { tallyCte } from '../../messages/ledger.sql.ts'
 const recall = (status: 'PENDING' | 'CANCELLED', emailStatus: string | null) => `
    recalled as (
      delete from deliveries d using (
-       select email_id from deliveries
+       select project_id, email_id from deliveries
        where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and taken_by is null
          and due_at < 'infinity'
        limit :limit::int for update skip locked) few
-     where d.project_id = :projectId::uuid and d.email_id = few.email_id
-     returning d.email_id
+     where d.project_id = few.project_id and d.email_id = few.email_id
+     returning d.project_id, d.email_id
    ),
    stopped as (
      ${
        emailStatus === null
-         ? `select e.id, e.contact_id from emails e join recalled on recalled.email_id = e.id
-     where e.project_id = :projectId::uuid`
+         ? `select e.project_id, e.id, e.campaign_id, e.contact_id from emails e
+     join recalled on e.project_id = recalled.project_id and e.id = recalled.email_id`
          : `update emails e set updated_at = :now::timestamptz,
        status = case when e.status = 'PENDING' then '${emailStatus}' else e.status end
      from recalled
-     where e.project_id = :projectId::uuid and e.id = recalled.email_id
-     returning e.id, e.contact_id`
+     where e.project_id = recalled.project_id and e.id = recalled.email_id
+     returning e.project_id, e.id, e.campaign_id, e.contact_id`
      }
    ),
    moved as (
      update campaign_recipients r set status = '${status}' from stopped
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid
+     where r.project_id = stopped.project_id and r.campaign_id = stopped.campaign_id
        and r.contact_id = stopped.contact_id and r.status = 'SENDING'
      returning r.project_id, r.campaign_id, 'SENDING'::recipient_status as was, r.status
    )`
@@ -50,15 +50,15 @@ export const cancelRecipients = statement<Recalling & { now: Date }, { count: nu
   `with ${recall('CANCELLED', 'CANCELLED')},
    waiting as (
      update campaign_recipients r set status = 'CANCELLED' from (
-       select contact_id from campaign_recipients
+       select project_id, campaign_id, contact_id from campaign_recipients
        where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'PENDING'
        order by contact_id limit :limit::int for update) few
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = few.contact_id
+     where r.project_id = few.project_id and r.campaign_id = few.campaign_id and r.contact_id = few.contact_id
      returning r.project_id, r.campaign_id, 'PENDING'::recipient_status as was, r.status, r.email_id
    ),
    held as (
      update emails e set status = 'CANCELLED', updated_at = :now::timestamptz from waiting
-     where e.project_id = :projectId::uuid and e.id = waiting.email_id and e.status = 'PENDING'
+     where e.project_id = waiting.project_id and e.id = waiting.email_id and e.status = 'PENDING'
    ),
    ${tallyCte('select * from moved union all select project_id, campaign_id, was, status from waiting')}
    select ((select count(*) from recalled) + (select count(*) from waiting))::int as count`,
@@ -71,23 +71,23 @@ export const retryRecipients = statement<
 >(
   'retry-campaign-recipients',
   `with failed as (
-     select contact_id, email_id from campaign_recipients
+     select project_id, campaign_id, contact_id, email_id from campaign_recipients
      where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'FAILED'
        and contact_id > :after::uuid
      order by contact_id limit :limit::int for update
    ),
    queued as (
      update deliveries d set due_at = ${DATABASE_NOW}, attempts = 0 from failed
-     where d.project_id = :projectId::uuid and d.email_id = failed.email_id and d.due_at = 'infinity'
-     returning d.email_id
+     where d.project_id = failed.project_id and d.email_id = failed.email_id and d.due_at = 'infinity'
+     returning d.project_id, d.email_id
    ),
    email as (
      update emails e set status = 'PENDING', attempts = 0, error = null, updated_at = :now::timestamptz from queued
-     where e.project_id = :projectId::uuid and e.id = queued.email_id
+     where e.project_id = queued.project_id and e.id = queued.email_id
    ),
    moved as (
-     update campaign_recipients r set status = 'SENDING' from failed join queued using (email_id)
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = failed.contact_id
+     update campaign_recipients r set status = 'SENDING' from failed join queued using (project_id, email_id)
+     where r.project_id = failed.project_id and r.campaign_id = failed.campaign_id and r.contact_id = failed.contact_id
      returning r.project_id, r.campaign_id, 'FAILED'::recipient_status as was, r.status
    ),
    ${tallyCte('select * from moved')}
@@ -99,12 +99,12 @@ export const retryRecipients = statement<
 export const removeRecipients = statement<Recalling, { count: number }>(
   'remove-campaign-recipients',
   `with few as (
-     select contact_id from campaign_recipients
+     select project_id, campaign_id, contact_id from campaign_recipients
      where project_id = :projectId::uuid and campaign_id = :campaignId::uuid limit :limit::int
    ),
    gone as (
      delete from campaign_recipients r using few
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = few.contact_id
+     where r.project_id = few.project_id and r.campaign_id = few.campaign_id and r.contact_id = few.contact_id
      returning r.contact_id
    )
    select count(*)::int as count from gone`,
