@@ -33,8 +33,8 @@ export type ServicesOptions = Clock & {
   queue?: boolean
 }
 
-/** Connections for fetching, settling and heartbeats, and for asking for work. */
-const QUEUE_CONNECTIONS = 3
+/** Connections for fetching, failing and heartbeats; as many for asking for work and removing turns that have ended. */
+const QUEUE_CONNECTIONS = 2
 const QUEUE_CONNECTIONS_OF_CALLERS = 1
 const DATABASE_WAIT_MS = 60_000
 const QUEUE_STOP_MS = 10_000
@@ -105,7 +105,7 @@ function createServices(config: Config, database: Database, log: Logger, clock: 
     log,
     now,
     clockShift: shift,
-    work: new WorkRequests(boss, log),
+    work: new WorkRequests(boss, queueConnections.quick, log),
     queueConnections,
     recordedNames: new RecordedNames(),
     followers: new Followers(config.subscriptions),

@@ -83,7 +83,8 @@ export class Claims {
     const finished = this.#finished.splice(0)
     if (finished.length === 0) return
     try {
-      await this.#services.boss.deleteJob(this.#kind.name, finished)
+      const { boss, queueConnections } = this.#services
+      await boss.deleteJob(this.#kind.name, finished, { db: queueConnections.quick })
     } catch (error) {
       // Their heartbeats end, and other workers look again.
       this.#services.log.debug({ err: error }, 'finished turns were not removed')

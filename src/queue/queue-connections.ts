@@ -22,13 +22,30 @@ export class QueueConnections implements Db {
   readonly #url: string
   readonly #log: Logger
   readonly #pool: Pool
+  readonly #quickPool: Pool
   readonly #listeners = new Set<(queue: string) => void>()
+  /**
+   * Connections whose commits do not wait for the disk. A request for work that is lost when the database server crashes
+   * is found by the sweep, and a turn whose removal is lost finds nothing to do.
+   */
+  readonly quick: Db
 
   constructor(url: string, log: Logger, connections: number) {
     this.#url = url
     this.#log = log
-    this.#pool = new Pool({
-      connectionString: url,
+    this.#pool = this.#newPool(connections)
+    this.#quickPool = this.#newPool(connections)
+    this.#quickPool.on('connect', (client) => {
+      client
+        .query('set synchronous_commit = off')
+        .catch((error: unknown) => log.debug({ err: error }, 'queue connection: commits wait for the disk'))
+    })
+    this.quick = { executeSql: async (text, values) => this.#quickPool.query(text, values) }
+  }
+
+  #newPool(connections: number): Pool {
+    const pool = new Pool({
+      connectionString: this.#url,
       max: connections,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
@@ -36,7 +53,8 @@ export class QueueConnections implements Db {
       keepAlive: true,
       application_name: 'mailwright queue',
     })
-    this.#pool.on('error', (error) => log.debug({ err: error }, 'queue connection lost'))
+    pool.on('error', (error) => this.#log.debug({ err: error }, 'queue connection lost'))
+    return pool
   }
 
   async executeSql(text: string, values?: unknown[]) {
@@ -72,7 +90,7 @@ export class QueueConnections implements Db {
   }
 
   async close(): Promise<void> {
-    await within(CLOSE_TIMEOUT_MS, this.#pool.end())
+    await within(CLOSE_TIMEOUT_MS, Promise.all([this.#pool.end(), this.#quickPool.end()]))
   }
 }
 

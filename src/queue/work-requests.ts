@@ -1,4 +1,4 @@
-import type { PgBoss } from 'pg-boss'
+import type { Db, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import { within } from '../lib/async/within.ts'
@@ -35,6 +35,7 @@ type NewJob = { data: WorkData; priority: number; singletonKey: string; startAft
  */
 export class WorkRequests {
   readonly #boss: PgBoss
+  readonly #db: Db
   readonly #log: Logger
   #gathered = new Map<string, Map<string, NewJob>>()
   #timer: NodeJS.Timeout | null = null
@@ -43,8 +44,10 @@ export class WorkRequests {
   #sending: Promise<void> = Promise.resolve()
   #closed = false
 
-  constructor(boss: PgBoss, log: Logger) {
+  /** The requests are written by way of `db`. */
+  constructor(boss: PgBoss, db: Db, log: Logger) {
     this.#boss = boss
+    this.#db = db
     this.#log = log
   }
 
@@ -69,7 +72,7 @@ export class WorkRequests {
     const gathered = this.#gathered
     this.#gathered = new Map()
     const inserts = [...gathered].map(([name, jobs]) =>
-      this.#boss.insert(name, [...jobs.values()], { returnId: false }),
+      this.#boss.insert(name, [...jobs.values()], { returnId: false, db: this.#db }),
     )
     this.#isSending = true
     this.#sending = Promise.all(inserts)
