@@ -1,5 +1,5 @@
 /** Words longer than this cannot be folded into lines of at most 998 characters (RFC 5322). */
-const LONGEST_WORD = /[^ ]{900}/
+const hasLongWord = (text: string) => text.length >= 900 && /[^ ]{900}/.test(text)
 
 /** A reader trims blanks at the ends, decodes what looks encoded, and may take a line of blanks for the end. */
 const MISREAD = /^ | $| {20}|=\?|[^\x20-\x7e]/
@@ -17,7 +17,7 @@ export function oneLine(value: string): string {
 /** The value of an unstructured header, as RFC 2047 words where it could not be read back as it is. */
 export function headerText(value: string): string {
   const text = oneLine(value)
-  return MISREAD.test(text) || LONGEST_WORD.test(text) ? encodedWords(text) : text
+  return MISREAD.test(text) || hasLongWord(text) ? encodedWords(text) : text
 }
 
 /** A display name as a phrase (RFC 5322, 3.2.5): bare, in quotation marks, or as RFC 2047 words. */

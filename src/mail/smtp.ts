@@ -111,6 +111,11 @@ class FinishedMessage extends MimeNode {
     this.setEnvelope(envelope)
   }
 
+  /** The pool asks for one to log it, and would draw one; the message has its own. */
+  override messageId(): string {
+    return ''
+  }
+
   override createReadStream(): Readable {
     const raw = this.#raw
     let position = 0

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Db } from 'pg-boss'
 import type { Logger } from 'pino'
+import { withOptions } from '../db/database-url.ts'
 import { Pool } from '../db/pool.ts'
 import { within } from '../lib/async/within.ts'
 
@@ -33,20 +34,15 @@ export class QueueConnections implements Db {
   constructor(url: string, log: Logger, connections: number) {
     this.#url = url
     this.#log = log
-    this.#pool = this.#newPool(connections)
-    this.#quickPool = this.#newPool(connections)
-    this.#quickPool.on('connect', (client) => {
-      client
-        .query('set synchronous_commit = off')
-        .catch((error: unknown) => log.debug({ err: error }, 'queue connection: commits wait for the disk'))
-    })
+    this.#pool = this.#newPool(url, connections)
+    this.#quickPool = this.#newPool(withOptions(url, '-c synchronous_commit=off'), connections)
     this.quick = { executeSql: async (text, values) => this.#quickPool.query(text, values) }
   }
 
-  #newPool(connections: number): Pool {
+  #newPool(connectionString: string, max: number): Pool {
     const pool = new Pool({
-      connectionString: this.#url,
-      max: connections,
+      connectionString,
+      max,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
