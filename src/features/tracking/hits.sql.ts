@@ -3,26 +3,30 @@ import { type None, shortStatement, statement } from '../../db/sql.ts'
 import type { HitRow, MailRow } from './fold.rules.ts'
 
 /**
- * Notes an open or a click. Returns nothing, and notes nothing, when so many of the message wait to be counted already.
- * Key: tracking_hits_pkey.
+ * Notes opens and clicks, and returns the ids of those that it has noted: none of a message of which `most` wait to be
+ * counted. The arrays have an element a hit. Key: tracking_hits_pkey.
  */
-export const insertHit = shortStatement<
+export const insertHits = shortStatement<
   {
-    projectId: string
-    emailId: string
-    id: string
-    link: string | null
-    links: number
-    machine: boolean
+    projectIds: string[]
+    emailIds: string[]
+    ids: string[]
+    links: (string | null)[]
+    linkCounts: number[]
+    machines: boolean[]
     most: number
   },
   { id: string }
 >(
-  'insert-tracking-hit',
+  'insert-tracking-hits',
   `insert into tracking_hits (project_id, email_id, id, link, links, machine)
-   select :projectId::uuid, :emailId::uuid, :id::uuid, :link::text, :links::smallint, :machine::boolean
-   where (select count(*) from (select from tracking_hits where project_id = :projectId::uuid
-     and email_id = :emailId::uuid limit :most::int) few) < :most::int
+   select project_id, email_id, id, link, links, machine
+   from (
+     select *, row_number() over (partition by project_id, email_id order by id) as place
+     from unnest(:projectIds::uuid[], :emailIds::uuid[], :ids::uuid[], :links::text[], :linkCounts::smallint[],
+       :machines::boolean[]) as asked (project_id, email_id, id, link, links, machine)) hit
+   where place + (select count(*) from (select from tracking_hits waiting
+     where waiting.project_id = hit.project_id and waiting.email_id = hit.email_id limit :most::int) few) <= :most::int
    returning id`,
 )
 
