@@ -3,6 +3,7 @@ import path from 'node:path'
 import { ConfigurationError, readEnvironment, type Variables } from './environment.ts'
 import { keptSecret } from './lib/files/kept-secret.ts'
 import { ehloNameOf } from './lib/net/ehlo-name.ts'
+import { isLoopbackHost } from './lib/net/loopback.ts'
 import { deriveKey } from './lib/secrets.ts'
 
 export type MailConfig =
@@ -100,6 +101,10 @@ function build(v: Variables) {
     logLevel: v.LOG_LEVEL,
   }
 }
+
+/** Whether this machine reaches the service by a name of its own, as the mailbox asks for. */
+export const listensOnLoopback = (host: string): boolean =>
+  host === '0.0.0.0' || host === '::' || isLoopbackHost(host)
 
 /** A name by which this machine reaches itself, for links in development. */
 export function hostInUrl(host: string): string {

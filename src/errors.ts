@@ -35,6 +35,11 @@ export type ErrorCode = keyof typeof STATUS_OF
  */
 const PUBLIC_CODE_OF: Partial<Record<ErrorCode, ErrorCode>> = { DOMAIN_NOT_VERIFIED: 'INTERNAL_SERVER_ERROR' }
 
+export const statusOf = (code: ErrorCode): number => STATUS_OF[code]
+
+/** The code that the answer carries. */
+export const publicCodeOf = (code: ErrorCode): ErrorCode => PUBLIC_CODE_OF[code] ?? code
+
 /** The error of one field of the input. `received` names a type, never a value. */
 export type FieldError = { field: string; message: string; code: string; received?: string }
 
@@ -61,7 +66,7 @@ export class AppError extends Error {
   }
 
   get statusCode(): number {
-    return STATUS_OF[this.code]
+    return statusOf(this.code)
   }
 }
 
@@ -79,7 +84,7 @@ export type PublicError = {
 export function toPublicError(error: AppError, requestId: string): PublicError {
   const { errors, details, suggestion } = error.extras
   return {
-    code: PUBLIC_CODE_OF[error.code] ?? error.code,
+    code: publicCodeOf(error.code),
     message: error.message,
     statusCode: error.statusCode,
     requestId,
@@ -93,6 +98,11 @@ export const badRequest = (message: string) => new AppError('BAD_REQUEST', messa
 
 export const invalidBody = (message: string) => new AppError('INVALID_REQUEST_BODY', message)
 
+/**
+ * The 422. `checkInput` (graphql/inputs/check-input.ts) throws it for what the schema of an input refuses, services throw
+ * `fieldError` for other rules. REST answers it in http/server.ts, on some endpoints as a short 400 (rest/facade.ts), and
+ * GraphQL in graphql/graphql-error.ts.
+ */
 export const validationError = (errors: FieldError[]) =>
   new AppError('VALIDATION_ERROR', 'The request has fields that are not valid; see errors.', { errors })
 

@@ -233,9 +233,13 @@ scenario('The sources', nothingShared, (test) => {
     )
   })
 
-  test('name the parameters of statements', () => {
+  test('have their statements in x.sql.ts, with named parameters', () => {
     const files = filesOf('src/**/*.ts').filter((file) => MAKER.test(textOf(file)))
     assert.ok(files.length > 30)
+    assert.equal(
+      files.filter((file) => !file.endsWith('.sql.ts') && file !== 'src/db/sql.ts'),
+      [],
+    )
     assert.equal(
       files.filter((file) => !file.startsWith('src/db/') && /\$(\d|\$\{)/.test(textOf(file))),
       [],

@@ -20,7 +20,7 @@ const start = () => startService({ API_URL: ADDRESS })
 /** Every file that knows the public address; the places are tested below. */
 const MAKERS = [
   'src/app.ts',
-  'src/bin/serve.ts',
+  'src/bin/banner.ts',
   'src/config.ts',
   'src/features/configuration/configuration.ts',
   'src/features/operations/home.http.ts',

@@ -5,44 +5,61 @@ import { startTestServer } from './support/test-server.ts'
 
 /**
  * Runs all test files, a few of a folder in one process, against one Postgres. Arguments are parts of file names to
- * run only those. The last line is "N passed, N failed".
+ * run only those; with --slowest the slowest tests are listed. The last line is "N passed, N failed".
  */
 
-/** Processes at the same time. About a third of the time they wait, so that three keep two cores busy. */
-const CONCURRENCY = 3
-/** Loading the service and its first start take longer than the tests of most files. */
-const FILES_A_PROCESS = 6
-/** What starts processes and databases of its own takes longest, so that it comes first, each file by itself. */
+/** Files that start processes and databases of their own wait for them most of the time, and are run each by itself. */
 const ALONE = /^test\/(durability|bin|db|pages)\//
+/**
+ * Processes at the same time, and which files each of them runs first. Files that wait and files that compute together keep
+ * two cores busy; four that compute would only slow each other down.
+ */
+const LANES: Kind[][] = [
+  ['waiting'],
+  ['waiting', 'computing'],
+  ['computing', 'waiting'],
+  ['computing', 'waiting'],
+]
+/** Loading the service and its first start take longer than the tests of most files. */
+const FILES_A_PROCESS = 10
+/** Tests that --slowest lists. */
+const SLOWEST = 30
 /** A process that takes longer hangs. */
 const TIMEOUT_MS = 10 * 60_000
 
 const root = path.join(import.meta.dirname, '..')
-/** It spares every process of the run half of the time that it takes to load the service. */
-const COMPILE_CACHE = path.join(root, 'node_modules/.cache/compile')
+/** The cache spares every process of the run half of the time that it takes to load the service. */
+const RUN_ENV = {
+  NODE_ENV: 'test',
+  NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compile'),
+  FORCE_COLOR: '0',
+  ...(process.argv.includes('--slowest') && { TELL_TIMES: '1' }),
+}
 
 type Totals = { passed: number; failed: number }
 
 function filesToRun(): string[] {
-  const wanted = process.argv.slice(2)
+  const wanted = process.argv.slice(2).filter((argument) => argument !== '--slowest')
   const files = globSync('test/**/*.test.ts', { cwd: root }).toSorted()
   return wanted.length === 0 ? files : files.filter((file) => wanted.some((part) => file.includes(part)))
 }
 
 const escapeRegExp = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
+type Kind = 'waiting' | 'computing'
+
 /** The files of each process, in the order in which processes start. */
-function inProcesses(files: string[]): string[][] {
-  const alone = files.filter((file) => ALONE.test(file)).map((file) => [file])
+function inProcesses(files: string[]): Record<Kind, string[][]> {
+  const waiting = files.filter((file) => ALONE.test(file)).map((file) => [file])
   const folders = Map.groupBy(
     files.filter((file) => !ALONE.test(file)),
     (file) => path.dirname(file),
   )
-  const shared = [...folders.values()].flatMap((folder) => {
+  const computing = [...folders.values()].flatMap((folder) => {
     const count = Math.ceil(folder.length / FILES_A_PROCESS)
     return Array.from({ length: count }, (_, part) => folder.filter((_, index) => index % count === part))
   })
-  return [...alone, ...shared.toSorted((one, other) => other.length - one.length)]
+  return { waiting, computing: computing.toSorted((one, other) => other.length - one.length) }
 }
 
 function runFiles(files: string[], urls: Record<string, string>): Promise<Totals> {
@@ -50,7 +67,7 @@ function runFiles(files: string[], urls: Record<string, string>): Promise<Totals
   const pattern = `^(${names.map(escapeRegExp).join('|')})$`
   const child = spawn(process.execPath, ['node_modules/uvu/bin.js', 'test', pattern], {
     cwd: root,
-    env: { ...process.env, ...urls, NODE_ENV: 'test', NODE_COMPILE_CACHE: COMPILE_CACHE, FORCE_COLOR: '0' },
+    env: { ...process.env, ...urls, ...RUN_ENV },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: TIMEOUT_MS,
     killSignal: 'SIGKILL',
@@ -70,6 +87,7 @@ function runFiles(files: string[], urls: Record<string, string>): Promise<Totals
       const mark = totals.failed === 0 ? 'ok  ' : 'FAIL'
       console.log(`${mark} ${names.join(', ')}  ${totals.passed} passed, ${seconds} s`)
       if (totals.failed > 0) console.log(output)
+      times.push(...timesIn(output))
       resolve(totals)
     })
   })
@@ -83,25 +101,45 @@ function totalsOf(output: string, code: number | null): Totals {
   return { passed, failed: failed === 0 && (code !== 0 || total === 0) ? 1 : failed }
 }
 
+type Time = { seconds: number; test: string }
+
+/** Times that the scenarios of a process have told. */
+const timesIn = (output: string): Time[] =>
+  [...output.matchAll(/^took (\d+\.\d) s: (.*)$/gm)].map(([, seconds, test = '']) => ({
+    seconds: Number(seconds),
+    test,
+  }))
+
+const times: Time[] = []
 const server = await startTestServer()
 // A run that is ended leaves no server behind.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void server.stop().finally(() => process.exit(1)))
 }
 const urls = { TEST_DATABASE_URL: server.url, TEST_SERVICE_URL: server.serviceUrl }
-const queue = inProcesses(filesToRun())
+const queues = inProcesses(filesToRun())
 const sum: Totals = { passed: 0, failed: 0 }
+
+/** Runs one process after the other, until none is left that the lane runs. */
+async function runLane(kinds: Kind[]): Promise<void> {
+  const next = () =>
+    kinds
+      .map((kind) => queues[kind])
+      .find((queue) => queue.length > 0)
+      ?.shift()
+  for (let files = next(); files !== undefined; files = next()) {
+    const totals = await runFiles(files, urls)
+    sum.passed += totals.passed
+    sum.failed += totals.failed
+  }
+}
+
 try {
-  const runners = Array.from({ length: CONCURRENCY }, async () => {
-    for (let files = queue.shift(); files !== undefined; files = queue.shift()) {
-      const totals = await runFiles(files, urls)
-      sum.passed += totals.passed
-      sum.failed += totals.failed
-    }
-  })
-  await Promise.all(runners)
+  await Promise.all(LANES.map(runLane))
 } finally {
   await server.stop()
 }
+const slowest = times.toSorted((one, other) => other.seconds - one.seconds).slice(0, SLOWEST)
+for (const { seconds, test } of slowest) console.log(`${seconds.toFixed(1).padStart(6)} s  ${test}`)
 process.exitCode = sum.failed > 0 || sum.passed === 0 ? 1 : 0
 console.log(`${sum.passed} passed, ${sum.failed} failed`)

@@ -1,26 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Services } from '../ctx.ts'
-import { shortStatement } from '../db/sql.ts'
 import { type AppError, conflict, invalidApiKey, missingAuth, projectDisabled } from '../errors.ts'
-import type { Tracking } from '../generated/prisma/enums.ts'
+import { type ProjectIdentity, projectByPublicKey, projectBySecretKey } from './access.sql.ts'
 
 /**
  * The keys that an operation accepts: `secretKey` for resources and sending, `publicKey` for tracking too,
  * `anyone` for no key at all.
  */
 export type Access = 'anyone' | 'publicKey' | 'secretKey'
-
-/** Facts about its project that every request needs, read in the statement that checks the key. */
-export type ProjectIdentity = {
-  id: string
-  name: string
-  disabled: boolean
-  disabledReason: string | null
-  tracking: Tracking
-  language: string
-  rateLimitPerMinute: number | null
-  sendRatePerSecond: number | null
-}
 
 export type KeyActor = {
   kind: 'key'
@@ -44,21 +31,6 @@ export const systemOf = (projectId: string): Actor => ({ kind: 'system', project
 const KEY = /^(pk|sk)_[0-9a-f]{64}$/
 
 export const hashKey = (key: string): Buffer => createHash('sha256').update(key).digest()
-
-const PROJECT_COLUMNS = `id, name, disabled, disabled_reason as "disabledReason", tracking, language,
-  rate_limit_per_minute as "rateLimitPerMinute", send_rate_per_second as "sendRatePerSecond"`
-
-/** Index: projects_public_key_hash_key. */
-const byPublicKey = shortStatement<{ keyHash: Buffer }, ProjectIdentity>(
-  'project-by-public-key',
-  `select ${PROJECT_COLUMNS} from projects where public_key_hash = :keyHash`,
-)
-
-/** Index: projects_secret_hash_key. */
-const bySecretKey = shortStatement<{ keyHash: Buffer }, ProjectIdentity>(
-  'project-by-secret-key',
-  `select ${PROJECT_COLUMNS} from projects where secret_hash = :keyHash`,
-)
 
 /** How long a key that was found is remembered, for the operations whose own statement checks it again. */
 const REMEMBERED_MS = 5_000
@@ -103,7 +75,7 @@ export class KeyRing {
 
   /** Asks the database whose key it is. Only what lets a request in is remembered, never a refusal. */
   async lookUp(keyKind: 'public' | 'secret', keyHash: Buffer): Promise<KeyActor | null> {
-    const find = keyKind === 'public' ? byPublicKey : bySecretKey
+    const find = keyKind === 'public' ? projectByPublicKey : projectBySecretKey
     const [project] = await this.#services.database.sql(find, { keyHash })
     const actor: KeyActor | null = project
       ? { kind: 'key', keyKind, keyHash, project, isRemembered: false }

@@ -1,7 +1,7 @@
 import type { Sql } from '../db/sql.ts'
 import { AppError } from '../errors.ts'
 import type { LimitKind } from '../generated/prisma/enums.ts'
-import type { ProjectIdentity } from './access.ts'
+import type { ProjectIdentity } from './access.sql.ts'
 import { takePermits } from './limits.sql.ts'
 
 /**

@@ -7,29 +7,12 @@ import SchemaBuilder, {
   type TypeParam,
 } from '@pothos/core'
 import type { GraphQLFieldResolver } from 'graphql'
-import type { z } from 'zod'
 import type { Access } from '../admission/access.ts'
 import { type Ctx, projectIdOf } from '../ctx.ts'
 import { toAppError } from '../observe/unexpected.ts'
 import { inputSchemaOf } from './inputs/input-schema.ts'
 import { nameOf, type RestRoute } from './rest-route.ts'
-import { callOf, gated, runEndpoint } from './run-endpoint.ts'
-
-/**
- * The options that turn a root field into an operation; the REST facade and the API description read them
- * too.
- */
-export type Endpoint = {
-  /** How it is named to callers, whichever door they use: "POST /v1/send", or "mutation name" without a route. */
-  name: string
-  access: Access
-  /** Mutations change something; a disabled project may not use them. */
-  writes: boolean
-  rest: RestRoute | null
-  idempotent: boolean
-  /** Checks the argument `input`; null when there is none. */
-  inputSchema: z.ZodType | null
-}
+import { callOf, type Endpoint, gated, runEndpoint } from './run-endpoint.ts'
 
 type EndpointOptions = {
   /** The callers that may use this operation. Required: leaving it out does not compile. */

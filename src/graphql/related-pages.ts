@@ -1,11 +1,15 @@
 import DataLoader from 'dataloader'
 import type { Ctx } from '../ctx.ts'
 import { isId } from '../lib/ids.ts'
-import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../paging/cursor-page.ts'
+import {
+  type AskedPage,
+  type CursorPage,
+  cursorAfter,
+  keyOfCursor,
+  pageFrom,
+  pageLimit,
+} from '../paging/cursor-page.ts'
 import type { Countable } from './cursor-page.ts'
-
-/** Which page of whose list is asked for: at most `limit` items with ids below `before`, the greatest first. */
-export type AskedPage = { ownerId: string; before: string | null; limit: number }
 
 type Source<Item> = {
   /** Names the list in its cursors. */

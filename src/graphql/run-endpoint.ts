@@ -1,12 +1,29 @@
 import type { GraphQLFieldResolver } from 'graphql'
-import { assertAccess, assertStillAdmitted } from '../admission/access.ts'
+import type { z } from 'zod'
+import { type Access, assertAccess, assertStillAdmitted } from '../admission/access.ts'
 import { type Outcome, underKey } from '../admission/idempotency.ts'
 import type { Ctx } from '../ctx.ts'
 import { fieldError } from '../errors.ts'
 import { findUnstorable, MAX_JSON_DEPTH } from '../lib/json.ts'
 import { cutText } from '../lib/text/cut-text.ts'
-import type { Endpoint } from './endpoint-plugin.ts'
 import { checkInput } from './inputs/check-input.ts'
+import type { RestRoute } from './rest-route.ts'
+
+/**
+ * The options that turn a root field into an operation; the REST facade and the API description read them
+ * too.
+ */
+export type Endpoint = {
+  /** How it is named to callers, whichever door they use: "POST /v1/send", or "mutation name" without a route. */
+  name: string
+  access: Access
+  /** Mutations change something; a disabled project may not use them. */
+  writes: boolean
+  rest: RestRoute | null
+  idempotent: boolean
+  /** Checks the argument `input`; null when there is none. */
+  inputSchema: z.ZodType | null
+}
 
 /** Characters of a path that an error names. */
 const MAX_TOLD = 200

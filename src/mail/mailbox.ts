@@ -42,6 +42,8 @@ export type MailboxFilter = {
 export interface MailboxReader {
   /** Newest first; fewer when they are large: together at most MAX_LISTED_BYTES, or one message. */
   list(filter: MailboxFilter): Promise<MailboxMessage[]>
+  /** The number of all messages. */
+  count(): Promise<number>
   message(id: string): Promise<MailboxMessage | null>
   /** The message as it would have gone out, or null when there is none. */
   raw(id: string): Promise<Buffer | null>
@@ -110,6 +112,9 @@ function reader(folder: MailFolder): MailboxReader {
       } finally {
         giveBack()
       }
+    },
+    async count() {
+      return (await folder.names()).filter((name) => name.endsWith('.json')).length
     },
     async message(id) {
       if (!PLAIN_ID.test(id)) return null

@@ -27,6 +27,8 @@ export type OpenMessage = {
 export type MailboxPage = {
   /** Newest first. */
   messages: MailboxMessage[]
+  /** The number of all messages; of a search only whether there are more than `messages`. */
+  total: number
   /** Of all messages, whatever is searched for. */
   newestId: string | undefined
   search: string
@@ -87,22 +89,24 @@ function link(parameters: Record<string, string>): string {
 
 const subjectOf = ({ subject }: MailboxMessage): string => subject || '(no subject)'
 
-function listOf({ messages, newestId = '', search, now, open }: MailboxPage): string {
+function listOf({ messages, total, newestId = '', search, now, open }: MailboxPage): string {
   const entries = messages.map((message) => entryOf(message, search, now, message.id === open?.message.id))
-  const count =
-    search === ''
-      ? counted(messages.length, 'message', 'messages')
-      : counted(messages.length, 'match', 'matches')
   return `<section id="messages" aria-label="Messages" data-newest="${escapeHtml(newestId)}">
 ${
   messages.length > 0
-    ? `<p class="note quiet">${count}, newest first</p>\n<ol>\n${entries.join('\n')}\n</ol>`
+    ? `<p class="note quiet">${countText(messages.length, total, search)}, newest first</p>\n<ol>\n${entries.join('\n')}\n</ol>`
     : `<p class="nothing quiet">${emptyText(search)}</p>`
 }
 </section>`
 }
 
-const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
+const counted = (count: number, one: string, many: string): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+
+function countText(shown: number, total: number, search: string): string {
+  if (search !== '') return shown < total ? `More than ${shown} matches` : counted(shown, 'match', 'matches')
+  return `${shown < total ? `${shown} of ` : ''}${counted(total, 'message', 'messages')}`
+}
 
 const emptyText = (search: string): string =>
   search === ''

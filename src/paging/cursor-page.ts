@@ -1,6 +1,9 @@
 import { badRequest } from '../errors.ts'
 import { isJsonObject } from '../lib/json.ts'
 
+/** Which page of whose list is asked for: at most `limit` items with ids below `before`, the greatest first. */
+export type AskedPage = { ownerId: string; before: string | null; limit: number }
+
 export const DEFAULT_LIMIT = 20
 export const MAX_LIMIT = 100
 

@@ -1,7 +1,7 @@
 import { type Ctx, projectIdOf } from '../ctx.ts'
 import { type Statement, statement } from '../db/sql.ts'
-import type { AskedPage } from '../graphql/related-pages.ts'
 import { LAST_ID } from '../lib/ids.ts'
+import type { AskedPage } from './cursor-page.ts'
 
 type PageParams = { projectId: string; contactIds: string[]; before: string[]; sizes: number[] }
 type Counts = Statement<{ projectId: string; contactIds: string[] }, { contactId: string; count: number }>

@@ -1,5 +1,5 @@
 import { getNamedType, isRequiredArgument } from 'graphql'
-import { AppError, type ErrorCode, toPublicError } from '../errors.ts'
+import { type ErrorCode, publicCodeOf, statusOf } from '../errors.ts'
 import { type Answer, referenceTo, type Schema } from './openapi-types.ts'
 import type { RestOperation } from './operations.ts'
 import { isHeaderArgument } from './query-arguments.ts'
@@ -91,9 +91,6 @@ export function failuresOf(operation: RestOperation, headers: Answer['headers'])
       return failure(status, own, { short: short && status === 400, replayable }, headers)
     })
 }
-
-const statusOf = (code: ErrorCode): number => new AppError(code, '').statusCode
-const publicCodeOf = (code: ErrorCode): ErrorCode => toPublicError(new AppError(code, ''), '').code
 
 const pascalCase = (code: string) =>
   code.toLowerCase().replace(/(^|_)(\w)/g, (_match, _mark, letter: string) => letter.toUpperCase())

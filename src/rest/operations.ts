@@ -7,8 +7,9 @@ import {
   isObjectType,
 } from 'graphql'
 import { useSofa } from 'sofa-api'
-import { type Endpoint, endpointOf } from '../graphql/endpoint-plugin.ts'
+import { endpointOf } from '../graphql/endpoint-plugin.ts'
 import type { RestRoute } from '../graphql/rest-route.ts'
+import type { Endpoint } from '../graphql/run-endpoint.ts'
 import { type KnownFields, knownFieldsOf } from './unknown-fields.ts'
 
 /** An operation of the schema that has a REST route, ready to run. */

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { ProjectIdentity } from '../../src/admission/access.ts'
+import type { ProjectIdentity } from '../../src/admission/access.sql.ts'
 import { RateLimiter } from '../../src/admission/limits.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { AppError } from '../../src/errors.ts'

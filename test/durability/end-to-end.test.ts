@@ -3,27 +3,11 @@ import { dkimVerify } from 'mailauth'
 import PostalMime, { decodeWords, type Email } from 'postal-mime'
 import * as assert from 'uvu/assert'
 import { forceVerified } from '../../src/features/domains/domains.ts'
-import { type MailSink, startMailSink } from '../support/mail-sink.ts'
-import { emailRow } from '../support/mailing.ts'
+import { emailRow, type SendingService, startSending } from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
-import { type Body, type Service, startService, until } from '../support/service.ts'
+import { type Body, until } from '../support/service.ts'
 
 const DOMAIN = 'mail.sender.example'
-
-type Context = Service & { sink: MailSink }
-
-async function start(): Promise<Context> {
-  const sink = await startMailSink()
-  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url })
-  return {
-    ...service,
-    sink,
-    stop: async () => {
-      await service.stop()
-      await sink.stop()
-    },
-  }
-}
 
 const PDF = randomBytes(70_000)
 const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
@@ -49,7 +33,7 @@ const MESSAGE = {
 }
 
 /** Adds the domain as its owner would, and lets the operator vouch for it. Returns its DNS records. */
-async function addDomain({ as, project, ctx }: Context): Promise<Body[]> {
+async function addDomain({ as, project, ctx }: SendingService): Promise<Body[]> {
   const added = await as(project).post('/domains', { domain: DOMAIN })
   assert.is(added.status, 201, added.text)
   assert.is(added.body.verified, false, 'a real provider needs real records')
@@ -114,7 +98,7 @@ async function assertSigned(raw: Buffer, records: Body[]): Promise<void> {
   assert.is.not(forged.results[0]?.status.result, 'pass')
 }
 
-scenario('Delivery end to end', start, (test) => {
+scenario('Delivery end to end', startSending, (test) => {
   test('what was sent over HTTP is what arrives, signed for the domain', async (context) => {
     const { as, project, sink } = context
     const records = await addDomain(context)

@@ -1,28 +1,20 @@
 import * as assert from 'uvu/assert'
-import { type MailSink, startMailSink } from '../support/mail-sink.ts'
-import { attempted, deliveryRow, emailEvents, sendBody, sendMail } from '../support/mailing.ts'
+import {
+  attempted,
+  deliveryRow,
+  emailEvents,
+  type SendingService,
+  sendBody,
+  sendMail,
+  startSending,
+} from '../support/mailing.ts'
 import { assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
-import { type Service, startService, until } from '../support/service.ts'
+import { until } from '../support/service.ts'
 import { administer } from '../support/test-server.ts'
 
-type Context = Service & { sink: MailSink }
-
-async function start(): Promise<Context> {
-  const sink = await startMailSink()
-  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url })
-  return {
-    ...service,
-    sink,
-    stop: async () => {
-      await service.stop()
-      await sink.stop()
-    },
-  }
-}
-
 /** As a standby after a fail-over, or a hosted database whose disk is full; connections have to be made anew. */
-async function setReadOnly({ databaseUrl }: Context, readOnly: boolean): Promise<void> {
+async function setReadOnly({ databaseUrl }: SendingService, readOnly: boolean): Promise<void> {
   const name = new URL(databaseUrl).pathname.slice(1)
   await administer(databaseUrl, `alter database ${name} set default_transaction_read_only = ${readOnly}`)
   await administer(
@@ -32,7 +24,7 @@ async function setReadOnly({ databaseUrl }: Context, readOnly: boolean): Promise
   )
 }
 
-scenario('A database that takes no writes for a while', start, (test) => {
+scenario('A database that takes no writes for a while', startSending, (test) => {
   test('is told as 503, and what was handed over meanwhile is settled afterwards, once', async (context) => {
     const { sink, as, project } = context
     const goOn = sink.hold()

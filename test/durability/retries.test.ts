@@ -2,27 +2,26 @@ import * as assert from 'uvu/assert'
 import { mailDeliveryWork } from '../../src/features/delivery/mail-delivery.ts'
 import { setProjectDisabled } from '../../src/features/projects/projects.ts'
 import { HOUR, MINUTE, SECOND } from '../support/clock.ts'
-import { type MailSink, type Refusal, startMailSink } from '../support/mail-sink.ts'
-import { attempted, emailEvents, emailRow, pass, sendMail } from '../support/mailing.ts'
+import type { Refusal } from '../support/mail-sink.ts'
+import {
+  attempted,
+  emailEvents,
+  emailRow,
+  pass,
+  type SendingService,
+  sendMail,
+  startSending,
+} from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
-import { type Body, type Service, startService, until } from '../support/service.ts'
+import { type Body, until } from '../support/service.ts'
 
-type Context = Service & { sink: MailSink; refusals: Map<string, (attempt: number) => Refusal | null> }
+type Context = SendingService & { refusals: Map<string, (attempt: number) => Refusal | null> }
 
 /** A service that sends to an SMTP server whose mood the tests set, recipient by recipient. */
 async function start(): Promise<Context> {
   const refusals: Context['refusals'] = new Map()
-  const sink = await startMailSink({ refuse: (to, attempt) => refusals.get(to)?.(attempt) ?? null })
-  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url })
-  return {
-    ...service,
-    sink,
-    refusals,
-    stop: async () => {
-      await service.stop()
-      await sink.stop()
-    },
-  }
+  const refuse = (to: string, attempt: number) => refusals.get(to)?.(attempt) ?? null
+  return { ...(await startSending({}, { sink: { refuse } })), refusals }
 }
 
 const TRY_LATER: Refusal = { at: 'DATA', code: 451, text: '4.3.0 Mailbox busy, come back later' }

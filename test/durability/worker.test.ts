@@ -4,35 +4,30 @@ import { mailDeliveryWork } from '../../src/features/delivery/mail-delivery.ts'
 import { type CapturedLog, capturedLog } from '../support/captured-log.ts'
 import { HOUR } from '../support/clock.ts'
 import { hold } from '../support/held-lock.ts'
-import { type MailSink, type Refusal, startMailSink } from '../support/mail-sink.ts'
-import { attempted, deliveryRow, pass, sendBody, sendMail } from '../support/mailing.ts'
+import type { Refusal } from '../support/mail-sink.ts'
+import {
+  attempted,
+  deliveryRow,
+  pass,
+  type SendingService,
+  sendBody,
+  sendMail,
+  startSending,
+} from '../support/mailing.ts'
 import { scenario } from '../support/scenario.ts'
-import { type Service, startService, until } from '../support/service.ts'
+import { until } from '../support/service.ts'
 
-type Context = Service & { sink: MailSink; log: CapturedLog }
+type Context = SendingService & { log: CapturedLog }
 
 const CONNECTIONS = 4
 const TRY_LATER: Refusal = { at: 'RCPT', code: 450, text: '4.2.0 Greylisted' }
 
 /** A service whose hand-overs the tests can hold in the middle. */
 async function start(): Promise<Context> {
-  const sink = await startMailSink({
-    refuse: (to, attempt) => (to.startsWith('later') && attempt === 1 ? TRY_LATER : null),
-  })
+  const refuse = (to: string, attempt: number) => (to.startsWith('later') && attempt === 1 ? TRY_LATER : null)
   const log = capturedLog()
-  const service = await startService(
-    { MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url, SMTP_CONNECTIONS: String(CONNECTIONS) },
-    { log: log.log },
-  )
-  return {
-    ...service,
-    sink,
-    log,
-    stop: async () => {
-      await service.stop()
-      await sink.stop()
-    },
-  }
+  const env = { SMTP_CONNECTIONS: String(CONNECTIONS) }
+  return { ...(await startSending(env, { log: log.log, sink: { refuse } })), log }
 }
 
 /** Sends one message to each of `count` people in one request. */

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import * as assert from 'uvu/assert'
 import { openRaw, type RawAnswer } from '../support/raw-http.ts'
-import { scenario } from '../support/scenario.ts'
+import { nothingShared, scenario } from '../support/scenario.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const PATHS = [
@@ -72,6 +72,13 @@ function assertKept(answer: RawAnswer, what: string): void {
   assert.is(JSON.parse(answer.body).error.code, 'FORBIDDEN')
 }
 
+/** The addresses by which other machines reach this one. */
+const ownAddresses = () =>
+  Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ internal, family }) => !internal && family === 'IPv4')
+    .map(({ address }) => address)
+
 const onAllAddresses = () => startService({ ROLES: 'http', HOST: '0.0.0.0' })
 
 scenario('What is for this machine only', onAllAddresses, (test) => {
@@ -95,8 +102,7 @@ scenario('What is for this machine only', onAllAddresses, (test) => {
     })
 
     test(`${path} does not answer another machine, whatever it says in Host`, async (service) => {
-      const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
-      for (const { address } of own.filter(({ internal, family }) => !internal && family === 'IPv4')) {
+      for (const address of ownAddresses()) {
         assertKept(await get(service, path, ['Host: localhost'], address), address)
       }
     })
@@ -105,6 +111,24 @@ scenario('What is for this machine only', onAllAddresses, (test) => {
   test('says where the mailbox is shown', async (service) => {
     const { body } = await get(service, '/mailbox', ['Host: evil.example'])
     assert.match(JSON.parse(body).error.suggestion, `http://127.0.0.1:${service.app.config.port}/mailbox`)
+  })
+})
+
+scenario('A service that is not at 127.0.0.1', nothingShared, (test) => {
+  test('says with which HOST its mailbox opens', async () => {
+    const [address] = ownAddresses()
+    if (address === undefined) return
+    const service = await startService({ ROLES: 'http', HOST: address })
+    try {
+      const { status, body } = await service.call('GET', '/mailbox')
+      assert.is(status, 403)
+      assert.match(
+        body.error.suggestion,
+        'Start the service with HOST=127.0.0.1, or 0.0.0.0 for all addresses',
+      )
+    } finally {
+      await service.stop()
+    }
   })
 })
 

@@ -1,6 +1,23 @@
 import * as assert from 'uvu/assert'
 import { mailDeliveryWork } from '../../src/features/delivery/mail-delivery.ts'
-import { type Body, type Project, type Service, until } from './service.ts'
+import { type MailSink, type MailSinkOptions, startMailSink } from './mail-sink.ts'
+import { type Body, type Project, type Service, type StartOptions, startService, until } from './service.ts'
+
+export type SendingService = Service & { sink: MailSink }
+
+/** A service that hands its mail to an SMTP server of its own. */
+export async function startSending(
+  env: Record<string, string> = {},
+  { sink: sinkOptions = {}, ...options }: StartOptions & { sink?: MailSinkOptions } = {},
+): Promise<SendingService> {
+  const sink = await startMailSink(sinkOptions)
+  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url, ...env }, options)
+  const stop = async () => {
+    await service.stop()
+    await sink.stop()
+  }
+  return { ...service, sink, stop }
+}
 
 /** A request that can be sent; what a test is about is given, and `undefined` leaves a field out. */
 export const sendBody = (project: Pick<Project, 'domain'>, fields: object = {}): Record<string, unknown> => ({

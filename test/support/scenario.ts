@@ -20,13 +20,13 @@ export function scenario<C extends Stoppable>(
 
   tests.before(async () => {
     try {
-      context = await start()
+      context = await timed(`${name}: start`, start)
     } catch (error) {
       startError = error
     }
   })
   tests.after(async () => {
-    await context?.stop?.()
+    await timed(`${name}: stop`, () => context?.stop?.())
   })
 
   let defined = 0
@@ -34,7 +34,8 @@ export function scenario<C extends Stoppable>(
     defined += 1
     tests(testName, async () => {
       if (context === undefined) throw startError ?? new Error(`${name}: start returned nothing`)
-      await body(context)
+      const shared = context
+      await timed(`${name}: ${testName}`, () => body(shared))
     })
   })
   if (defined === 0) {
@@ -43,6 +44,17 @@ export function scenario<C extends Stoppable>(
     })
   }
   tests.run()
+}
+
+/** Tells how long something took, for `npm test -- --slowest`. */
+async function timed<Result>(what: string, work: () => Promise<Result> | Result): Promise<Result> {
+  const startedAt = performance.now()
+  try {
+    return await work()
+  } finally {
+    const seconds = (performance.now() - startedAt) / 1000
+    if (process.env.TELL_TIMES) console.log(`\ntook ${seconds.toFixed(1)} s: ${what}`)
+  }
 }
 
 /** For scenarios that share nothing. */

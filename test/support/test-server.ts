@@ -20,7 +20,11 @@ export async function startTestServer(): Promise<TestServer> {
     dataDir: path.join(directory, 'postgres'),
     database: TEMPLATE_DATABASE,
     // A test run need not survive a power cut; the durability tests start servers of their own.
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' },
+    settings: {
+      ...{ fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' },
+      // Some thousand connections are opened in a run.
+      scram_iterations: '1',
+    },
   })
   const stop = async () => {
     await postgres.stop()

@@ -14,16 +14,19 @@ import type { TextParts } from './text-parts.ts'
 const MAX_BYTES = 16 * 1024 * 1024
 const BYTES = { entry: 500, character: 2 }
 
-/** A message that there was no room to render is tried again after so many milliseconds. */
+/** A message for whose rendering there was no room is tried again after so many milliseconds. */
 const BUSY_MS = 2_000
 
 /** A message as it is handed over. `rendered` is null unless it is a campaign's, which is rendered here. */
 export type Content = { email: DueEmail; text: string; rendered: Rendered | null }
 
-/** `keys` are those of the contact's data that it is rendered with. */
+/** The content of a campaign; `keys` are the keys of contacts' data that it uses. */
 type Source = MessageSource & { keys: ReadonlySet<string>; tracking: Tracking }
 
-/** What messages say: that of campaigns is rendered here, all others were when they were accepted. */
+/**
+ * Returns the contents of messages: mail of campaigns is rendered here, all other mail was rendered when it was
+ * accepted.
+ */
 export class Contents {
   readonly #texts: TextParts
   readonly #sources = new ByteCache<Promise<Source | null>>(MAX_BYTES)
@@ -32,7 +35,7 @@ export class Contents {
     this.#texts = texts
   }
 
-  /** The content of a message of about `size` bytes, or the outcome when it cannot have one. */
+  /** Returns the content of a message of about `size` bytes, or the outcome when it cannot have one. */
   async of(ctx: Ctx, email: DueEmail, size: number): Promise<Content | Outcome> {
     const { projectId, campaignId, html } = email
     if (campaignId === null || html !== null) {
@@ -102,7 +105,7 @@ async function readSource(ctx: Ctx, { projectId, campaignId }: CampaignKey): Pro
 /** The key of the data that a variable begins with: `plan` of `plan`, `data.plan` and `plan.name`. */
 const keyOf = (variable: string): string => variable.replace(/^data\./, '').replace(/\..*$/s, '')
 
-/** What is kept of the data to render the message again; null when that needs nothing. */
+/** Returns the part of the data that rendering the message again needs; null when it needs none. */
 function usedOf(data: JsonObject, keys: ReadonlySet<string>): JsonObject | null {
   const used = Object.entries(data).filter(([key]) => keys.has(key))
   return used.length === 0 ? null : Object.fromEntries(used)

@@ -33,10 +33,10 @@ const READ_BYTES = 1024 * 1024
 /** Writing a message of this many bytes takes milliseconds. */
 const LARGE_BYTES = 32 * 1024
 
-/** What was read of a message holds for so long. What has waited longer for a connection is looked at once more. */
+/** A message that was read holds for so long. One that has waited longer for a connection is read once more. */
 const FRESH_MS = 1_500
 
-/** Until mail is tried again that could not be read. */
+/** Mail that could not be read is tried again after so many milliseconds. */
 const UNREADABLE_MS = 5_000
 
 const CUT_OFF = 'The worker ended while handing this message over; it may arrive twice.'
@@ -138,7 +138,7 @@ function inReads(emails: TakenEmail[]): TakenEmail[][] {
   return parts
 }
 
-/** Hands over what was taken; whatever goes wrong, each of them is settled. */
+/** Hands over messages that were taken; whatever goes wrong, each of them is settled. */
 async function handOverSome(ctx: Ctx, parts: Parts, turn: Turn, emails: TakenEmail[]): Promise<void> {
   const urgent = turn.standing === 'fresh'
   const size = emails.reduce((sum, email) => sum + email.size, 0)
@@ -185,7 +185,7 @@ async function outcomeFor(
   const readAt = performance.now()
   const stopped = stoppedWith(due)
   if (stopped) return { outcome: stopped, handOverMs: null }
-  // Made before a connection is taken: one that takes long is no reason to keep others from it.
+  // The content comes before the connection: others must not wait for a connection because a rendering takes long.
   const content = await beforeAbort(turn.signal, contents.of(ctx, due, taken.size))
   if (content === null) return { outcome: givenBack(null), handOverMs: null }
   if ('status' in content) return { outcome: content, handOverMs: null }
@@ -194,7 +194,7 @@ async function outcomeFor(
   const urgent = turn.standing === 'fresh' || taken.priority === PRIORITIES.transactional
   const giveConnection = await connections.take(1, turn.projectId, { urgent })
   try {
-    // Another worker may have been given the turn, or the process stops: then it is not handed over here.
+    // Another worker may have got the turn, or the process stops: then the message is not handed over here.
     const isHeld = () => turn.isHeld() && !turn.signal.aborted
     if (taken.size > LARGE_BYTES) await large.next()
     if (!isHeld()) return { outcome: givenBack(null), handOverMs: null }
@@ -208,7 +208,7 @@ async function outcomeFor(
   }
 }
 
-/** A message with its content, and everything else as it is at this moment; or why it is not handed over. */
+/** Returns the message with its content and all else as it is at this moment, or why it is not handed over. */
 async function readAgain(ctx: Ctx, taken: TakenEmail, content: DueEmail): Promise<DueEmail | Outcome> {
   const read = await readAll(ctx, [taken])
   if (read === 'unreadable') return givenBack(null, UNREADABLE_MS)

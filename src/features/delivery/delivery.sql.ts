@@ -30,7 +30,7 @@ export const projectsWithDueMail = statement<{ clockShift: number }, ProjectWith
      order by v.priority limit 1) due`,
 )
 
-/** A message that was taken, or, without an email, a project of which none was. */
+/** A message that was taken; without an email id, a project of which none was taken. */
 export type TakenRow = {
   jobId: string
   /** How many messages the turn could have. */
@@ -43,7 +43,7 @@ export type TakenRow = {
   size: number
   attempts: number
   dueAt: Date
-  /** How long it has been due. */
+  /** Milliseconds for which it has been due. */
   lateMs: number
 }
 
@@ -52,9 +52,10 @@ export type TakenRow = {
  * the limit of its project leaves in this second, which is charged for what is taken. Messages that another worker is
  * taking are left to it.
  *
- * `defaultRate` is the limit per second of projects that have none of their own. The arrays have an element a turn;
- * `since0` to `since2` say from when on to look at priorities 0, 1 and 2: below it nothing is left but rows that are
- * gone, which take time to pass over. Indexes: deliveries_due, limit_windows_pkey (locked in the order of projects).
+ * `defaultRate` is the limit per second of projects that have none of their own. Each array has one element per turn;
+ * `since0` to `since2` say from when on to look at priorities 0, 1 and 2: before that time there are only deleted
+ * rows in the index, which take time to pass over. Indexes: deliveries_due, limit_windows_pkey (locked in the order
+ * of projects).
  */
 export const takeDueMail = statement<
   {
@@ -161,8 +162,8 @@ export type DueEmail = {
 }
 
 /**
- * All that is needed to hand over messages, as it is now. What has been deleted meanwhile is
- * not there. Keys: the primary ones, domains_domain_key.
+ * Reads all that is needed to hand over messages, as it is at this moment. Messages that have been deleted meanwhile
+ * have no row. Keys: the primary ones, domains_domain_key.
  */
 export const readDueMail = statement<{ projectIds: string[]; ids: string[] }, DueEmail>(
   'read-due-mail',
@@ -202,7 +203,8 @@ export const attachmentsOfSet = statement<
 
 /**
  * Gives back mail whose worker has died: its job is no longer active, or another worker has that by now. It is due at
- * once; receivers may get it twice, with the same Message-ID. Of a project, or of all. Index: deliveries_taken.
+ * once; receivers may get it twice, with the same Message-ID. Without `projectId` in all projects. Index:
+ * deliveries_taken.
  */
 export const releaseAbandoned = statement<
   { clockShift: number; projectId: string | null; queue: string; now: Date; error: string },
@@ -228,7 +230,7 @@ export const releaseAbandoned = statement<
    returning e.project_id as "projectId", e.id`,
 )
 
-/** What a campaign says: the same for all of its recipients, and unchanged since it began. */
+/** The content of a campaign, the same for all of its recipients and unchanged since it began. */
 export const campaignContent = statement<
   { projectId: string; campaignId: string },
   {

@@ -10,7 +10,7 @@ import { givenBack, type Outcome, outcomeOf, refusalOf, type TakenEmail } from '
 
 const UNVERIFIED = 'The sender domain is not verified at present.'
 
-/** Hands messages to the provider, one by one, and says what came of it. */
+/** Hands messages to the provider, one by one, and returns the outcomes. */
 export class HandOver {
   readonly #services: Services
   readonly #mailer: Mailer

@@ -14,26 +14,26 @@ export type TakenEmail = Pick<
   jobAttempt: number
 }
 
-/** What is to be written about a message that was taken. */
+/** The result for a message that was taken, as the database is to keep it. */
 export type Outcome = {
   status: OutcomeStatus
-  /** Until it is tried again. */
+  /** Milliseconds until the message is tried again. */
   delayMs: number
-  /** 1 when no attempt was made. */
+  /** 1 when the message was not handed over: the attempt does not count. */
   untried: 0 | 1
   providerMessageId: string | null
-  /** Null keeps the one before. */
+  /** Null keeps the error before. */
   error: string | null
   event: { name: string; data: object } | null
-  /** It may have arrived without anybody knowing. */
+  /** Whether the message may have arrived without a confirmation. */
   uncertain: boolean
-  /** What becomes of the recipient, when the message belongs to a campaign and has ended. */
+  /** Null unless the message belongs to a campaign and is final. */
   recipientStatus: RecipientOutcome | null
-  /** What was rendered at the hand-over, to be kept with the message. */
+  /** Null unless the message was rendered at the hand-over. */
   rendered: Rendered | null
 }
 
-/** The subject of a message, and what of the contact's data it was rendered with. */
+/** The subject of a message, and the data of the contact that it was rendered with. */
 export type Rendered = { subject: string; variables: JsonObject | null }
 
 const UNCHANGED = {
@@ -97,17 +97,17 @@ const REFUSALS = {
   unsubscribed: 'The contact has unsubscribed.',
 } as const
 
-/** Until a message of a paused campaign is looked at again, when it is not taken out of the queue before. */
+/** Messages of a paused campaign are looked at again after this time, unless they leave the queue before. */
 const PAUSED_MS = 5_000
 
-/** Why a message of a campaign is not handed over at present, if so: the campaign was stopped. */
+/** Returns the outcome of a message whose campaign was stopped, and null for all others. */
 export function stoppedWith({ campaignId, campaignStatus, campaignPaused }: DueEmail): Outcome | null {
   if (campaignId === null) return null
   if (campaignStatus === null || campaignStatus === 'CANCELLED') return CANCELLED
   return campaignPaused ? givenBack(null, PAUSED_MS) : null
 }
 
-/** Why a message is not handed over after all, if so: what may have changed while it waited. */
+/** Returns why a message must not be handed over after all: things change while it waits. Null when it may. */
 export function refusalOf(email: DueEmail, attempts: number): Outcome | null {
   const refusal = refusalToReceive(email)
   if (refusal) {
@@ -125,7 +125,7 @@ export function refusalOf(email: DueEmail, attempts: number): Outcome | null {
 
 const UNCERTAIN = 'The message may have been accepted all the same, and may arrive twice.'
 
-/** What a hand-over comes to: done, tried again later, or given up. `random` is between 0 and 1. */
+/** Decides after a hand-over: done, tried again later, or given up. `random` is between 0 and 1. */
 export function outcomeOf(
   email: DueEmail,
   attempts: number,

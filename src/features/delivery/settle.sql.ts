@@ -4,49 +4,51 @@ import { statement } from '../../db/sql.ts'
 import type { RecipientStatus } from '../../generated/prisma/enums.ts'
 import { tallyCte } from '../../messages/ledger.sql.ts'
 
-/** PENDING: it is tried again later. GONE: there is no such message any more. */
+/** PENDING means that the message is tried again later, GONE that it has been deleted. */
 export type OutcomeStatus = 'SENT' | 'PENDING' | 'FAILED' | 'SUPPRESSED' | 'CANCELLED' | 'GONE'
 
-/** What becomes of a recipient in the ledger of a campaign. */
+/** The final state of a recipient in the ledger of a campaign. */
 export type RecipientOutcome = Extract<
   RecipientStatus,
   'SENT' | 'FAILED' | 'SUPPRESSED' | 'SKIPPED' | 'CANCELLED'
 >
 
-/** The arrays have an element a message. */
+/** Each array has one element per message. */
 type Settling = {
   clockShift: number
   now: Date
   projectIds: string[]
   emailIds: string[]
   jobIds: string[]
-  /** At the jobs. */
+  /** How often the job was tried before. */
   attempts: number[]
   statuses: OutcomeStatus[]
-  /** Until it is tried again. */
+  /** Milliseconds until the message is tried again. */
   delaysMs: number[]
-  /** What to take off the attempts. */
+  /** How many attempts to take off: 1 when none was made. */
   untried: number[]
   providerMessageIds: (string | null)[]
-  /** null keeps the one before. */
+  /** Null keeps the error before. */
   errors: (string | null)[]
   eventIds: string[]
-  /** null: there is none. */
+  /** Null records no event. */
   eventNames: (string | null)[]
   eventData: (string | null)[]
-  /** Whether it may have arrived without anybody knowing. */
+  /** Whether the message may have arrived without a confirmation. */
   uncertain: boolean[]
-  /** Of messages of campaigns that have ended; null for others. */
+  /** Null unless the message belongs to a campaign and is final. */
   recipientStatuses: (RecipientOutcome | null)[]
-  /** Of messages that were rendered at the hand-over: the subject, and JSON of what they were rendered with. */
+  /**
+   * Null unless the message was rendered at the hand-over; `variables` is JSON of the data that it was rendered with.
+   */
   subjects: (string | null)[]
   variables: (string | null)[]
 }
 
 /**
  * Settles messages that were taken and records their events, in one commit. A status that a notification of the
- * provider has already raised is kept. Mail that another worker has taken since is left to it. What failed stays as a
- * dead letter, which is never due. Returns the projects in which somebody listens to one of the events.
+ * provider has already raised is kept. Mail that another worker has taken since is left to it. A message that failed
+ * stays as a dead letter, which is never due. Returns the projects in which somebody listens to one of the events.
  */
 export const settleDeliveries = statement<Settling, { projectId: string }>(
   'settle-deliveries',
@@ -104,8 +106,8 @@ export const settleDeliveries = statement<Settling, { projectId: string }>(
 )
 
 /**
- * Takes messages out of the queue whose outcome the database refuses, however it is put: they must not be sent again. In
- * the ledger of a campaign they have failed.
+ * Takes messages out of the queue whose outcome the database refuses even without its details: they must not be sent
+ * again. In the ledger of a campaign they have failed.
  */
 export const dropDelivery = statement<{ projectId: string; emailId: string; jobId: string }>(
   'drop-delivery',

@@ -6,11 +6,11 @@ import type { Outcome, TakenEmail } from './outcome.ts'
 import { dropDelivery, settleDeliveries } from './settle.sql.ts'
 
 const RETRY_MS = 1_000
-/** What says nothing about the values: a row that is locked, a statement that took too long, a deadlock. */
+/** These errors say nothing about the values: a row is locked, a statement took too long, a deadlock. */
 const PASSING = new Set(['55P03', '57014', '40P01', '40001'])
 
 const isPassing = (error: unknown): boolean => PASSING.has(sqlState(error) ?? '')
-/** The database is not there: no message will fare better than the others. */
+/** The database is away: every message would fail alike. */
 const isAway = (error: unknown): boolean => isDatabaseUnavailable(error) && !isPassing(error)
 /** The same statement will never succeed. */
 const hasBadValues = (error: unknown): boolean => !isDatabaseUnavailable(error) && !isPassing(error)
@@ -18,13 +18,13 @@ const hasBadValues = (error: unknown): boolean => !isDatabaseUnavailable(error) 
 type Settled = { email: TakenEmail; outcome: Outcome; written: () => void }
 
 /**
- * Writes down what has become of messages. An outcome is kept until the database has it: losing one would send the
+ * Stores the outcomes of messages. An outcome is kept in memory until the database has it: losing it would send the
  * message again.
  */
 export class Settler {
   readonly #services: Services
   #finished: Settled[] = []
-  /** What is tried again in a moment. */
+  /** Outcomes that are tried again in a moment. */
   readonly #parked = new Set<Settled>()
   #settling: Promise<void> | null = null
   #stopped = false
@@ -50,14 +50,14 @@ export class Settler {
     })
   }
 
-  /** Ends the trying. What is not settled is handed over again by whoever gets its job. */
+  /** Gives up. Messages that are not settled are handed over again by the worker that gets their job. */
   stop(): void {
     this.#stopped = true
     for (const { written } of [...this.#finished.splice(0), ...this.#parked]) written()
     this.#parked.clear()
   }
 
-  /** What finishes while a statement runs is settled by the next one, so a busy worker settles in batches. */
+  /** Messages that finish while a statement runs are settled by the next one, so a busy worker settles in batches. */
   async #settleAll(): Promise<void> {
     while (this.#finished.length > 0) {
       const batch = this.#finished
@@ -66,7 +66,7 @@ export class Settler {
     }
   }
 
-  /** What the database refuses, or has to wait for, must not keep the others, and all mail behind them, waiting. */
+  /** Writes each outcome alone when the database refuses one or has to wait: the others must not wait for it. */
   async #writeApart(batch: Settled[]): Promise<void> {
     try {
       await this.#write(batch)
@@ -87,7 +87,7 @@ export class Settler {
     }, RETRY_MS).unref()
   }
 
-  /** That the message has left matters more than what the provider said about it: sent again it would be doubled. */
+  /** Drops the provider's words when the database refuses them: the message has left, and must not be sent again. */
   async #writeWithoutWords(settled: Settled, refusal: unknown): Promise<void> {
     const { email, outcome } = settled
     this.#services.log.error({ err: refusal, emailId: email.id }, 'a delivery is settled without its details')

@@ -4,24 +4,24 @@ import { PRIORITIES, type Priority, type Turn } from '../../queue/define-work.ts
 import { type TakenRow, takeDueMail } from './delivery.sql.ts'
 import type { TakenEmail } from './outcome.ts'
 
-/** Messages of one turn at most. */
+/** A turn takes at most so many messages. */
 const MAX_PER_TURN = 25
 /** A process holds about as much as it hands over in this time: more would wait where no other process can help. */
 const HELD_MS = 1_000
 /** Messages held per connection of the provider, at least and at most. */
 const MIN_PER_CONNECTION = 2
 const MAX_PER_CONNECTION = 50
-/** What a hand-over is taken to last before any is known, and how much the latest one counts. */
+/** A hand-over is assumed to last this long before the first one; the latest one counts this much of the average. */
 const USUAL_MS = 50
 const WEIGHT = 0.05
-/** How long it is remembered from when on there is mail; after that all of the queue is looked at. */
+/** A process remembers for so long below which time a queue is empty; after that it looks at all of the queue. */
 const REMEMBER_MS = 2_000
-/** Commits may be late by this much: what they bring is due before what was taken last. */
+/** Commits may be late by this much: their mail is due before mail that was already taken. */
 const LATE_COMMIT_MS = 1_000
 
 export type Taken = {
   emails: TakenEmail[]
-  /** The priority of what may be left; null when nothing is. */
+  /** The priority of mail that may be left; null when none is. */
   left: Priority | null
   /** Milliseconds until the project may send again, when its limit left less than was due. */
   throttledMs: number | null
@@ -54,7 +54,7 @@ export class TakeTurns {
   take(turn: Turn): Promise<Taken> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ turn, resolve, reject })
-      // #takeAll tells every one of them what went wrong.
+      // #takeAll rejects every one of them when it fails.
       this.#taking ??= nextTurn().then(() => this.#takeAll())
     })
   }
@@ -65,7 +65,7 @@ export class TakeTurns {
     if (handOverMs !== null) this.#handOverMs += WEIGHT * (handOverMs - this.#handOverMs)
   }
 
-  /** How much one of some turns may take. Fresh mail is little, and goes ahead of what is held. */
+  /** Returns how many messages one of `turns` turns may take. Fresh mail is little, and goes ahead of held mail. */
   #shareOf(turn: Turn, turns: number): number {
     if (turn.standing === 'fresh') return MAX_PER_TURN
     const each = Math.min(MAX_PER_CONNECTION, Math.max(MIN_PER_CONNECTION, HELD_MS / this.#handOverMs))

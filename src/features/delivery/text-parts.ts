@@ -5,14 +5,17 @@ import { boundedHtml, roughText } from '../../templating/text-part.ts'
 import { type ServiceAddress, withoutTracking } from '../tracking/tracked-links.ts'
 
 const MAX_BYTES = 8 * 1024 * 1024
-/** A text is about as long as its markup at most. */
+/** A text part is at most about as long as its markup. */
 const BYTES = { entry: 500, character: 2 }
 
-/** The text parts of messages, with links to where they lead. Each is made once, however many messages with the same body leave at about the same time. */
+/**
+ * Creates the text parts of messages, with the addresses that links lead to in place of tracked ones. Messages with
+ * the same body that leave at about the same time share one.
+ */
 export class TextParts {
   readonly #config: ServiceAddress
   readonly #rendering: Rendering
-  readonly #made = new ByteCache<Promise<string>>(MAX_BYTES)
+  readonly #known = new ByteCache<Promise<string>>(MAX_BYTES)
 
   constructor({ config, rendering }: { config: ServiceAddress; rendering: Rendering }) {
     this.#config = config
@@ -22,14 +25,14 @@ export class TextParts {
   of(projectId: string, html: string): Promise<string> {
     const bounded = boundedHtml(withoutTracking(this.#config, html))
     const key = hash('sha256', bounded, 'base64')
-    const known = this.#made.get(key)
+    const known = this.#known.get(key)
     if (known) return known
-    // Mail leaves, with a lesser text part if need be; the next message with this body tries again.
+    // Mail leaves with a plainer text part when this fails; the next message with this body tries again.
     const text = this.#rendering.textOfMail(bounded, projectId).catch(() => {
-      this.#made.delete(key)
+      this.#known.delete(key)
       return roughText(bounded)
     })
-    this.#made.set(key, text, BYTES.entry + bounded.length * BYTES.character)
+    this.#known.set(key, text, BYTES.entry + bounded.length * BYTES.character)
     return text
   }
 }

@@ -1,3 +1,4 @@
+import { type Config, hostInUrl, listensOnLoopback } from '../../config.ts'
 import { AppError, badRequest } from '../../errors.ts'
 import { type Exchange, type Headers, reply, replyHtml, replyJson } from '../../http/exchange.ts'
 import type { HttpParts } from '../../http/http-parts.ts'
@@ -20,7 +21,7 @@ const PROVIDERS = { smtp: 'SMTP', mailgun: 'Mailgun' }
 
 /** The development mailbox: a page, and an API for tests. Under another provider the page says where mail goes. */
 export function mailboxRoutes({ mailbox, services }: HttpParts): ServerRoute[] {
-  const { environment, mail, port } = services.config
+  const { environment, mail } = services.config
   // Nothing tells who asks, and mail holds links that log people in: other than in development that takes a sign-in.
   if (environment === 'production') return []
   const local = (method: string, path: string, handle: ServerRoute['handle']): ServerRoute => ({
@@ -28,7 +29,7 @@ export function mailboxRoutes({ mailbox, services }: HttpParts): ServerRoute[] {
     path,
     isPage: true,
     handle(exchange, params) {
-      if (!isLocalRequest(exchange.request)) throw notLocal(port)
+      if (!isLocalRequest(exchange.request)) throw notLocal(services.config)
       return handle(exchange, params)
     },
   })
@@ -51,9 +52,11 @@ export function mailboxRoutes({ mailbox, services }: HttpParts): ServerRoute[] {
   ]
 }
 
-const notLocal = (port: number) =>
+const notLocal = ({ host, port }: Config) =>
   new AppError('FORBIDDEN', 'The mailbox is shown on the machine of the service only, without a proxy.', {
-    suggestion: `Open http://127.0.0.1:${port}/mailbox there, or lead a port of yours there: ssh -L ${port}:127.0.0.1:${port} host.`,
+    suggestion: listensOnLoopback(host)
+      ? `Open http://${hostInUrl(host)}:${port}/mailbox there, or lead a port of yours there: ssh -L ${port}:${hostInUrl(host)}:${port} host.`
+      : `Start the service with HOST=127.0.0.1, or 0.0.0.0 for all addresses, and open http://127.0.0.1:${port}/mailbox there.`,
   })
 
 const gone = (what: string) =>
@@ -65,9 +68,11 @@ const gone = (what: string) =>
 async function showPage(exchange: Exchange, mailbox: MailboxReader, now: Date): Promise<void> {
   const search = (exchange.query.get('search') ?? '').trim()
   const [newest] = await mailbox.list({ limit: 1 })
-  const messages = await mailbox.list({ search, limit: ON_THE_PAGE })
+  const found = await mailbox.list({ search, limit: ON_THE_PAGE + 1 })
+  const total = search === '' ? await mailbox.count() : found.length
+  const messages = found.slice(0, ON_THE_PAGE)
   const open = await opened(exchange, mailbox)
-  replyHtml(exchange, 200, mailboxPage({ messages, newestId: newest?.id, search, now, open }))
+  replyHtml(exchange, 200, mailboxPage({ messages, total, newestId: newest?.id, search, now, open }))
 }
 
 /** The message that the page is asked to show, if any. */

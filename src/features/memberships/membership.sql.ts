@@ -1,5 +1,6 @@
 import type { Predicate, PredicateParams } from '../../audience/compile.sql.ts'
 import { eventCtes, heard, membershipCte, NEW_ID } from '../../changes/changes.sql.ts'
+import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { ERASED, isKept } from '../../db/kept-contacts.sql.ts'
 import { statement, unpreparedStatement } from '../../db/sql.ts'
 
@@ -96,7 +97,10 @@ export const moveMembers = unpreparedStatement<
  * more). Nobody waits for it: the number is moved by what it was wrong, unless another count was faster. Key:
  * segment_members_pkey.
  */
-export const countStored = statement<{ projectId: string; segmentId: string; now: Date }, { count: number }>(
+export const countStored = statement<
+  { projectId: string; segmentId: string; clockShift: number },
+  { count: number }
+>(
   'count-stored-members',
   `with counted as materialized (
      select member_count as was, counted_at, (
@@ -106,7 +110,7 @@ export const countStored = statement<{ projectId: string; segmentId: string; now
        and (type = 'STATIC' or track_membership)
    ),
    kept as (
-     update segments s set counted_at = :now::timestamptz,
+     update segments s set counted_at = ${DATABASE_NOW},
        member_count = s.member_count + counted.members - counted.was
      from counted where s.project_id = :projectId::uuid and s.id = :segmentId::uuid
        and s.counted_at is not distinct from counted.counted_at

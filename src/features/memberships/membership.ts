@@ -17,7 +17,8 @@ export const movementEvents = (slug: string): string[] => [`segment.${slug}.entr
 
 /** Keeps the number of stored members and returns it; null when they are not stored. */
 export async function keepStored(ctx: Ctx, id: string): Promise<number | null> {
-  const [stored] = await ctx.sql(countStored, { projectId: projectIdOf(ctx), segmentId: id, now: ctx.now() })
+  const params = { projectId: projectIdOf(ctx), segmentId: id, clockShift: ctx.services.clockShift() }
+  const [stored] = await ctx.sql(countStored, params)
   return stored?.count ?? null
 }
 

@@ -1,16 +1,13 @@
 import { SYSTEM } from '../../admission/access.ts'
 import { actingFor, createCtx, type Services } from '../../ctx.ts'
-import { type None, statement } from '../../db/sql.ts'
 import { addDomain } from '../domains/domains.ts'
+import { lockDemo } from './projects.sql.ts'
 import { createProject, type ProjectKeys } from './projects.ts'
 
 export type Demo = { keys: ProjectKeys; domain: string }
 
 /** A name that RFC 2606 reserves for examples: it can belong to no one. */
 const DEMO_DOMAIN = 'example.com'
-
-/** Any number; two processes that start at once must not both create the demo project. */
-const lockDemo = statement<None>('lock-demo', 'select pg_advisory_xact_lock(1836544618)::text')
 
 /**
  * Creates a first project in an empty database, so that a newcomer can send at once; returns null when a

@@ -6,6 +6,7 @@ import { countExactly } from '../contacts/contact-list.ts'
 import { askForPass } from '../memberships/compute.ts'
 import { audienceOf, keepStored } from '../memberships/membership.ts'
 import { getSegment } from './find-segment.ts'
+import { noteCount } from './segments.sql.ts'
 
 export type RefreshResult = { memberCount: number | null; status: 'running' | 'completed' }
 
@@ -22,14 +23,10 @@ export async function refreshSegment(ctx: Ctx, id: string): Promise<RefreshResul
 export async function countMembers(ctx: Ctx, segment: Segment): Promise<number | null> {
   const { projectId, id, type, trackMembership, revision } = segment
   if (type === 'STATIC') return keepStored(ctx, id)
-  const began = ctx.now()
   try {
     const count = await countExactly(ctx, [audienceCondition(ctx, await audienceOf(ctx, segment))])
     if (trackMembership) return count
-    await ctx.db.segment.updateMany({
-      where: { projectId, id, revision, trackMembership },
-      data: { memberCount: count, countedAt: began },
-    })
+    await ctx.sql(noteCount, { projectId, id, revision, count, clockShift: ctx.services.clockShift() })
     return count
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error

@@ -1,3 +1,4 @@
+import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
 
 /** How large the segments are, the newest first: their conditions, and something for the rest. */
@@ -39,8 +40,7 @@ export const lockWithDependents = statement<{ projectId: string; id: string }, {
    order by s.id for no key update`,
 )
 
-const LISTENS_NOW = `listening_xid = pg_current_xact_id()::text::bigint,
-  listening_at = now() + :clockShift::float8 * interval '1 millisecond'`
+const LISTENS_NOW = `listening_xid = pg_current_xact_id()::text::bigint, listening_at = ${DATABASE_NOW}`
 
 /** Notes that a segment listens from the commit of this transaction on. */
 export const noteListening = statement<{ projectId: string; id: string; clockShift: number }>(
@@ -57,4 +57,17 @@ export const reviseSegments = statement<{ projectId: string; ids: string[]; cloc
   `update segments set revision = revision + 1, pass_after = null, pass_asked = greatest(pass_asked, pass + 1),
      troubled_at = null, ${LISTENS_NOW}
    where project_id = :projectId::uuid and id = any(:ids::uuid[])`,
+)
+
+/** Keeps the number of members of a segment of that revision; where members are stored, it moves with them. */
+export const noteCount = statement<{
+  projectId: string
+  id: string
+  revision: number
+  count: number
+  clockShift: number
+}>(
+  'note-segment-count',
+  `update segments set member_count = :count::int, counted_at = ${DATABASE_NOW}
+   where project_id = :projectId::uuid and id = :id::uuid and revision = :revision::int and not track_membership`,
 )

@@ -5,12 +5,12 @@ import { SUBSCRIPTION_TEXTS } from './subscription-texts.ts'
 
 export type Footer = {
   language: Language
-  /** By the name or address that the message comes from. */
+  /** The name or address that the message comes from. */
   sender: string
   links: SubscriptionLinks
 }
 
-/** The message with a footer that says who sends it, and lets its reader unsubscribe. */
+/** Adds a footer that says who sends the message, and lets its reader unsubscribe. */
 export function withFooter(html: string, footer: Footer): string {
   const end = endOfBody(html)
   return end === -1
@@ -18,7 +18,7 @@ export function withFooter(html: string, footer: Footer): string {
     : `${html.slice(0, end)}${footerHtml(footer)}\n${html.slice(end)}`
 }
 
-/** What the footer says in a text part. */
+/** Returns the footer for the text part. */
 export function footerText({ language, sender, links }: Footer): string {
   const { reason, unsubscribe, manage } = SUBSCRIPTION_TEXTS[language].footer
   return [reason(sender), `${unsubscribe} [${links.unsubscribeUrl}]`, `${manage} [${links.manageUrl}]`].join(
@@ -34,7 +34,7 @@ function footerHtml({ language, sender, links }: Footer): string {
   return `<p lang="${language}" style="margin-top:32px;font-size:12px;color:#666666;text-align:center">${reason(escapeHtml(sender))}${link(links.unsubscribeUrl, unsubscribe)}${link(links.manageUrl, manage)}</p>`
 }
 
-/** Where the body ends: at the last end tag that is not inside a comment; -1 when there is none. */
+/** Returns where the body ends: at the last end tag that is not inside a comment; -1 when there is none. */
 function endOfBody(html: string): number {
   const ends = [...html.matchAll(/<\/body\s*>/gi)].map(({ index }) => index)
   let before = html.length

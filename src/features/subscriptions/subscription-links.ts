@@ -2,22 +2,22 @@ import type { Config } from '../../config.ts'
 import { ID_BYTES, idBytes, idText } from '../../lib/ids.ts'
 import { isSigned, sign } from '../../lib/secrets.ts'
 
-/** Whom a link in a mail speaks for, and which mail it was in. */
+/** The contact that a link acts for, and the mail that it was in. */
 export type LinkOwner = { projectId: string; contactId: string; emailId: string }
 
 export type SubscriptionLinks = { unsubscribeUrl: string; subscribeUrl: string; manageUrl: string }
 
-/** What stands in a link. It is worth nothing before `isLinkOf` has told whose it is. */
+/** The parts of a link. They prove nothing before `isLinkOf` has checked the signature. */
 export type Link = LinkOwner & { ids: Buffer; signature: Buffer }
 
 const SIGNATURE_BYTES = 16
 
-/** What is signed: the ids have a fixed length, so nothing else gives the same bytes. */
+/** Returns the signed bytes: the ids have a fixed length, so no other ids and address give the same ones. */
 const signedBytes = (ids: Buffer, address: string) => Buffer.concat([ids, Buffer.from(address)])
 
 /**
- * Links that need no sign-in: the token names contact and mail and cannot be made by anyone else. They are those of the
- * address `email`: when the contact gets another one, who has the old one has no say any more.
+ * Creates links that need no sign-in: the token names contact and mail, and nobody else can sign it. Links belong to
+ * the address `email`: when the contact gets another one, links sent to the old one stop working.
  */
 export function subscriptionLinks(config: Config, owner: LinkOwner & { email: string }): SubscriptionLinks {
   const ids = Buffer.concat([idBytes(owner.projectId), idBytes(owner.contactId), idBytes(owner.emailId)])
@@ -30,7 +30,7 @@ export function subscriptionLinks(config: Config, owner: LinkOwner & { email: st
   }
 }
 
-/** Null when the token cannot be of a link. */
+/** Returns null when the token cannot belong to a link. */
 export function readLink(token: string): Link | null {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length !== 3 * ID_BYTES + SIGNATURE_BYTES) return null
@@ -47,8 +47,8 @@ export function readLink(token: string): Link | null {
 }
 
 /**
- * Whether the link was made here for a contact with this address. `sentTo` is where the mail with the link went: links
- * that are signed without an address are those of that one.
+ * Returns whether this service signed the link for a contact with this address. `sentTo` is the receiver of the mail
+ * with the link: links that are signed without an address belong to that one.
  */
 export function isLinkOf(
   config: Config,

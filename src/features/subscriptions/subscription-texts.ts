@@ -1,16 +1,16 @@
 import type { Language } from '../../lib/text/languages.ts'
 
-/** What a page has to say when there is nothing to change: a heading, and what to do. */
+/** The text of a page with nothing to change: a heading, and advice. */
 export type Notice = { heading: string; advice: string }
 
-/** Senders and readers in sentences are markup; dates are as the language writes them out. */
+/** Senders and readers are given as markup, dates as the language writes them out. */
 type StateTexts = {
   title: string
   heading: string
   statement: (sender: string, reader: string) => string
   since: (date: string) => string
   note: string
-  /** On the button that changes the state. */
+  /** The text on the button that changes the state. */
   button: string
 }
 
@@ -20,15 +20,15 @@ export type SubscriptionTexts = {
   deadLink: Notice
   tooOften: Notice
   trouble: Notice
-  /** What a reader can quote to whoever runs the service. */
+  /** A reader can quote this to whoever runs the service. */
   reference: (status: number, requestId: string) => string
-  /** Below a message. The sender is markup. */
+  /** The footer stands below a message. Its sender is given as markup. */
   footer: { reason: (sender: string) => string; unsubscribe: string; manage: string }
 }
 
 /**
- * All that recipients of mail read of the service itself. People are addressed formally; Portuguese takes words that are
- * used in Portugal and in Brazil.
+ * Recipients of mail read these texts of the service itself. People are addressed formally; Portuguese takes words
+ * that are used in Portugal and in Brazil.
  */
 export const SUBSCRIPTION_TEXTS: Readonly<Record<Language, SubscriptionTexts>> = {
   en: {

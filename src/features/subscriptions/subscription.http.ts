@@ -70,7 +70,7 @@ function replyPage(
   replyHtml(exchange, 200, subscriptionPage({ ...found, texts, action, top }))
 }
 
-/** In the language of the browser: whose link it is nobody knows. */
+/** Returns a page in the language of the browser: nobody knows whose link it is. */
 function failurePage({ status, requestId }: Failure, { request }: Exchange, top: string): string {
   const language = chosenLanguage(preferredLanguage(request.headers['accept-language']))
   const texts = SUBSCRIPTION_TEXTS[language]

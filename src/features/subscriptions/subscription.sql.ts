@@ -6,16 +6,16 @@ import type { JsonValue } from '../../lib/json.ts'
 export type LinkedContact = {
   email: string
   subscribed: boolean
-  /** When that last changed; null when it has been so from the beginning. */
+  /** When the state last changed; null when it never did. */
   since: Date | null
-  /** Of the contact's data, whatever it is. */
+  /** The value that the contact's data has, of any type. */
   locale: JsonValue | undefined
   /** BCP 47 tag of the project's language. */
   language: string
-  /** Where the mail went; null when it is not known (any more). */
+  /** The receiver of the mail with the link; null when the mail is not known. */
   sentTo: string | null
   projectName: string
-  /** The sender of that mail, likewise; the name is also null when it had none. */
+  /** The sender of the mail with the link; null when the mail is not known, the name also when it had none. */
   fromName: string | null
   fromEmail: string | null
 }
@@ -34,15 +34,15 @@ export const readLinkedContact = statement<
    where c.project_id = :projectId::uuid and c.id = :contactId::uuid and c.email not like '${ERASED}%'`,
 )
 
-/** The message with the link; none when it has been removed. */
+/** Finds the message with the link; no row when it has been removed. */
 const MAIL = `(
      select id, campaign_id, source_type from emails
      where project_id = :projectId::uuid and id = :emailId::uuid and contact_id = :contactId::uuid
    )`
 
 /**
- * The ledger remembers who has unsubscribed, so that nobody is counted twice for a campaign, whatever he does
- * afterwards. The counters are added up elsewhere.
+ * The ledger remembers who has unsubscribed, so that nobody is counted twice for a campaign, whatever they do
+ * afterwards. The tallies are added to the counters elsewhere.
  */
 const CAMPAIGN_CTES = `
    counted as (

@@ -10,30 +10,35 @@ import { SUBSCRIPTION_TEXTS } from './subscription-texts.ts'
 export type Subscription = {
   email: string
   subscribed: boolean
-  /** When that last changed; null when it has been so from the beginning. */
+  /** When the state last changed; null when it never did. */
   since: Date | null
-  /** By the name that the mail with the link had, or that of the project; the address when the mail is known. */
+  /**
+   * The name is the one of the mail with the link, else the project's; the address is null when the mail is not
+   * known.
+   */
   sender: { name: string; address: string | null }
-  /** In which the contact is spoken to. */
+  /** The language of the pages for this contact. */
   language: Language
 }
 
 /**
- * Counts a look at a link that nobody has verified yet; it may throw. What it returns is called when the link turns out
- * to be one.
+ * Counts a look at a link that nobody has verified yet; it may throw. What it returns is called when the link turns
+ * out to be one.
  */
 export type OnGuess = () => () => void
 
-/** Who writes to whom behind a link in a mail. Throws when the link is not one of the contact's address. */
+/**
+ * Returns who writes to whom behind a link in a mail. Throws when the link does not belong to the contact's address.
+ */
 export async function subscriptionOfLink(ctx: Ctx, token: string, onGuess: OnGuess): Promise<Subscription> {
   const { contact } = await openLink(ctx, token, onGuess)
   return subscriptionOf(contact)
 }
 
 /**
- * Sets the state that a link asks for and records the event of the change, in one commit; no event when nothing changes.
- * An unsubscription counts for the campaign of the mail with the link. Throws when the link is not one of the contact's
- * address.
+ * Sets the state that a link asks for and records the event of the change, in one commit; no event when nothing
+ * changes. An unsubscription counts for the campaign of the mail with the link. Throws when the link does not belong
+ * to the contact's address.
  */
 export async function followLink(
   ctx: Ctx,

@@ -1,27 +1,13 @@
 import * as assert from 'uvu/assert'
-import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
-import { sendMail } from '../../support/mailing.ts'
+import { type SendingService, sendMail, startSending } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Service, startService, until } from '../../support/service.ts'
+import { startService, until } from '../../support/service.ts'
 import { assertAddsUp, newCampaign, newContacts, reached, sendNow } from './campaign-support.ts'
 
-type Context = Service & { sink: MailSink }
-
-async function start(): Promise<Context> {
-  const sink = await startMailSink()
-  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url, SMTP_CONNECTIONS: '1' })
-  return {
-    ...service,
-    sink,
-    stop: async () => {
-      await service.stop()
-      await sink.stop()
-    },
-  }
-}
+const start = () => startSending({ SMTP_CONNECTIONS: '1' })
 
 /** The places of messages among all that have arrived. */
-const placesOf = ({ sink }: Context, prefix: string): number[] =>
+const placesOf = ({ sink }: SendingService, prefix: string): number[] =>
   sink.arrivals.flatMap(({ to }, place) => (to.startsWith(prefix) ? [place] : []))
 
 scenario('Campaigns beside each other', start, (test) => {

@@ -2,36 +2,29 @@ import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { campaignWork } from '../../../src/features/campaigns/campaign-work.ts'
 import { MINUTE } from '../../support/clock.ts'
-import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
+import { type SendingService, startSending } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Project, type Service, startService, until } from '../../support/service.ts'
+import { type Project, startService, until } from '../../support/service.ts'
 import { assertAddsUp, newCampaign, newContacts, reached, sendNow, stats } from './campaign-support.ts'
 
-type Context = Service & { sink: MailSink }
-
 /** A service with one connection to its SMTP server: while that holds a message, all others wait. */
-async function start(): Promise<Context> {
-  const sink = await startMailSink({
-    refuse: (to, attempt) =>
-      to.startsWith('refused') && attempt === 1 ? { at: 'RCPT', code: 550, text: 'no such user' } : null,
-  })
-  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url, SMTP_CONNECTIONS: '1' })
-  return {
-    ...service,
-    sink,
-    stop: async () => {
-      await service.stop()
-      await sink.stop()
+const start = () =>
+  startSending(
+    { SMTP_CONNECTIONS: '1' },
+    {
+      sink: {
+        refuse: (to, attempt) =>
+          to.startsWith('refused') && attempt === 1 ? { at: 'RCPT', code: 550, text: 'no such user' } : null,
+      },
     },
-  }
-}
+  )
 
-const arrivalsOf = ({ sink }: Context, prefix: string) =>
+const arrivalsOf = ({ sink }: SendingService, prefix: string) =>
   sink.arrivals.filter(({ to }) => to.startsWith(prefix))
 
 /** A campaign of a project of its own to so many contacts, of which one message is on its way and the others wait. */
-async function underWay(context: Context, prefix: string, count: number) {
+async function underWay(context: SendingService, prefix: string, count: number) {
   const project = await context.newProject(prefix)
   const ids = await newContacts(context, count, { prefix: `${prefix}-` }, project)
   const { id } = await newCampaign(context, {}, project)
@@ -44,7 +37,7 @@ async function underWay(context: Context, prefix: string, count: number) {
   return { id, ids, project, release }
 }
 
-const act = (context: Context, name: string, id: string, project: Project) =>
+const act = (context: SendingService, name: string, id: string, project: Project) =>
   context.as(project).graphql(`mutation ($id: ID!) { ${name}(id: $id) { paused status } }`, { id })
 
 /** What was read about a message holds for a second and a half of the real time. */

@@ -4,8 +4,7 @@ import { eraseContacts } from '../../../src/features/contacts/erase-contacts.ts'
 import { eraseTracesJob } from '../../../src/features/contacts/erase-traces.job.ts'
 import { MINUTE } from '../../support/clock.ts'
 import { dump, rowsWith, tablesOf } from '../../support/dump.ts'
-import { startMailSink } from '../../support/mail-sink.ts'
-import { attempted, pass, sendBody, sendMail } from '../../support/mailing.ts'
+import { attempted, pass, sendBody, sendMail, startSending } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService, until } from '../../support/service.ts'
@@ -312,24 +311,20 @@ scenario(
   },
 )
 
-async function startWithSink() {
-  // The first attempt at everybody's mail is put off.
-  const sink = await startMailSink({
-    refuse: (_to, attempt) => (attempt === 1 ? { at: 'RCPT', code: 451, text: 'Not now' } : null),
-  })
-  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url })
-  return {
-    service,
-    sink,
-    stop: async () => {
-      await service.stop()
-      await sink.stop()
+/** The first attempt at everybody's mail is put off. */
+const startPuttingOff = () =>
+  startSending(
+    {},
+    {
+      sink: {
+        refuse: (_to, attempt) => (attempt === 1 ? { at: 'RCPT', code: 451, text: 'Not now' } : null),
+      },
     },
-  }
-}
+  )
 
-scenario('Mail of a contact that is deleted', startWithSink, (test) => {
-  test('is not delivered any more when it waits', async ({ service, sink }) => {
+scenario('Mail of a contact that is deleted', startPuttingOff, (test) => {
+  test('is not delivered any more when it waits', async (service) => {
+    const { sink } = service
     const [gone, stays] = ['gone@personal.example', 'stays@personal.example']
     const waiting = await sendMail(service, gone)
     const other = await sendMail(service, stays)

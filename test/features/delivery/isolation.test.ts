@@ -1,32 +1,19 @@
 import * as assert from 'uvu/assert'
 import { hold } from '../../support/held-lock.ts'
-import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
-import { emailRow, sendBody, sendMail } from '../../support/mailing.ts'
+import { emailRow, type SendingService, sendBody, sendMail, startSending } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Project, type Service, startService, until } from '../../support/service.ts'
-
-type Context = Service & { sink: MailSink }
+import { type Project, until } from '../../support/service.ts'
 
 const CONNECTIONS = 5
 
-async function start(): Promise<Context> {
-  const sink = await startMailSink()
-  const service = await startService({
-    MAIL_PROVIDER: 'smtp',
-    SMTP_URL: sink.url,
-    SMTP_CONNECTIONS: String(CONNECTIONS),
-  })
-  return {
-    ...service,
-    sink,
-    stop: async () => {
-      await service.stop()
-      await sink.stop()
-    },
-  }
-}
+const start = () => startSending({ SMTP_CONNECTIONS: String(CONNECTIONS) })
 
-async function sendMany({ as }: Context, project: Project, name: string, count: number): Promise<string[]> {
+async function sendMany(
+  { as }: SendingService,
+  project: Project,
+  name: string,
+  count: number,
+): Promise<string[]> {
   const to = Array.from({ length: count }, (_, index) => `${name}${index}@receiver.example`)
   const body = sendBody(project, { to })
   const answer = await as(project).post('/v1/send', body)
@@ -34,7 +21,7 @@ async function sendMany({ as }: Context, project: Project, name: string, count: 
   return answer.body.data.emails.map(({ email }: { email: string }) => email)
 }
 
-const isSent = async (context: Context, id: string) => (await emailRow(context, id)).status === 'SENT'
+const isSent = async (context: SendingService, id: string) => (await emailRow(context, id)).status === 'SENT'
 
 scenario('Tenants and delivery', start, (test) => {
   test('a project whose receivers are slow leaves connections to the others', async (context) => {
@@ -86,7 +73,7 @@ scenario('Tenants and delivery', start, (test) => {
 })
 
 /** A message of the project's contact, put in past the API: not due yet, or as one that a dead worker had. */
-async function putIn({ sql }: Context, project: Project, isTaken = false): Promise<string> {
+async function putIn({ sql }: SendingService, project: Project, isTaken = false): Promise<string> {
   const [contact] = await sql(
     `insert into contacts (project_id, id, email, subscribed, data, created_at, updated_at)
      values ($1, gen_random_uuid(), 'dead@receiver.example', true, '{}', now(), now())

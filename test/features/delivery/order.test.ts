@@ -1,49 +1,38 @@
 import * as assert from 'uvu/assert'
 import { mailDeliveryWork } from '../../../src/features/delivery/mail-delivery.ts'
-import { type MailSink, startMailSink } from '../../support/mail-sink.ts'
-import { emailRow, sendBody, sendMail } from '../../support/mailing.ts'
+import { emailRow, type SendingService, sendBody, sendMail, startSending } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Project, type Service, startService, until } from '../../support/service.ts'
-
-type Context = Service & { sink: MailSink }
+import { type Project, startService, until } from '../../support/service.ts'
 
 /** A service with one connection to its SMTP server, so that messages arrive in the order in which they are taken. */
-async function start(): Promise<Context> {
-  const sink = await startMailSink()
-  const service = await startService({ MAIL_PROVIDER: 'smtp', SMTP_URL: sink.url, SMTP_CONNECTIONS: '1' })
-  return {
-    ...service,
-    sink,
-    stop: async () => {
-      await service.stop()
-      await sink.stop()
-    },
-  }
-}
+const start = () => startSending({ SMTP_CONNECTIONS: '1' })
 
 /** Messages that wait in a disabled project until `release`, so that all are there when the first is taken. */
-async function waiting(context: Context, project: Project, names: string[]): Promise<string[]> {
+async function waiting(context: SendingService, project: Project, names: string[]): Promise<string[]> {
   const ids: string[] = []
   for (const name of names) ids.push(await sendMail(context, `${name}@receiver.example`, {}, project))
   return ids
 }
 
-const disable = ({ sql }: Context, project: Project) =>
+const disable = ({ sql }: SendingService, project: Project) =>
   sql('update projects set disabled = true where id = $1', [project.id])
 
-async function release({ sql, app }: Context, project: Project): Promise<void> {
+async function release({ sql, app }: SendingService, project: Project): Promise<void> {
   await sql('update projects set disabled = false where id = $1', [project.id])
   app.services.work.ask(mailDeliveryWork, { projectId: project.id, standing: 'left' })
 }
 
-const arrived = ({ sink }: Context, names: string[]) =>
+const arrived = ({ sink }: SendingService, names: string[]) =>
   until('all have arrived', () => {
     const found = sink.arrivals.map(({ to }) => to.split('@')[0] ?? '').filter((name) => names.includes(name))
     return found.length === names.length && found
   })
 
 /** Held back by a due time in the future until all are there. */
-async function heldBack(context: Context, names: string[]): Promise<{ project: Project; ids: string[] }> {
+async function heldBack(
+  context: SendingService,
+  names: string[],
+): Promise<{ project: Project; ids: string[] }> {
   const project = await context.newProject()
   const hold = context.sink.hold()
   // One message keeps the only connection busy while the others come in.

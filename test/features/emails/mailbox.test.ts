@@ -133,6 +133,15 @@ scenario('The routes of the mailbox', startService, (test) => {
     assertRefused(await service.call('GET', '/mailbox?message=gone'), 404, 'RESOURCE_NOT_FOUND')
   })
 
+  test('the page shows the newest hundred, and says of how many', async (service) => {
+    const page = async (query = '') => (await service.call('GET', `/mailbox${query}`)).text
+    const to = Array.from({ length: 104 }, (_, index) => `many${index}@example.org`)
+    assert.is((await send(service, { to, subject: 'Many' })).status, 200)
+    await until('all of them', async () => (await page()).includes('100 of 104 messages, newest first'))
+    assert.match(await page('?search=many'), 'More than 100 matches, newest first')
+    assert.match(await page('?search=many10'), '5 matches, newest first')
+  })
+
   test('a browser gets a page where a program gets the envelope of an error', async ({ call }) => {
     const headers = { accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' }
     for (const path of ['/mailbox?message=gone', '/unsubscribe/x', '/unsubscribe/', '/manage', '/nothing']) {
