@@ -99,9 +99,9 @@ export const badRequest = (message: string) => new AppError('BAD_REQUEST', messa
 export const invalidBody = (message: string) => new AppError('INVALID_REQUEST_BODY', message)
 
 /**
- * The 422. `checkInput` (graphql/inputs/check-input.ts) throws it for what the schema of an input refuses, services throw
- * `fieldError` for other rules. REST answers it in http/server.ts, on some endpoints as a short 400 (rest/facade.ts), and
- * GraphQL in graphql/graphql-error.ts.
+ * The 422. The gate of both doors (graphql/run-endpoint.ts) has `checkInput` (graphql/inputs/check-input.ts) throw it for
+ * what the schema of an input refuses; services throw `fieldError` for other rules. REST answers it in http/server.ts, on
+ * some endpoints as a short 400 (rest/facade.ts), and GraphQL in graphql/graphql-error.ts.
  */
 export const validationError = (errors: FieldError[]) =>
   new AppError('VALIDATION_ERROR', 'The request has fields that are not valid; see errors.', { errors })
