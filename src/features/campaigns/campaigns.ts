@@ -28,7 +28,7 @@ import { campaignCounts, campaignSizes, lockCampaign, replaceCampaign, workAt } 
 /** A campaign with its counters as they are at this moment. */
 export type Campaign = CampaignRow & CampaignCounts
 
-const campaignNotFound = () => notFound('The campaign', 'CAMPAIGN_NOT_FOUND')
+export const campaignNotFound = () => notFound('The campaign', 'CAMPAIGN_NOT_FOUND')
 
 /** Campaigns by their ids, in any order. */
 async function readCampaigns(ctx: Ctx, ids: string[]): Promise<Campaign[]> {

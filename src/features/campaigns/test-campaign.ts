@@ -7,11 +7,11 @@ import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
 import { PRIORITIES } from '../../queue/define-work.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
+import { campaignSources } from '../emails/campaign-sources.ts'
 import { compose } from '../emails/compose.ts'
 import { messageIdOf } from '../emails/message-id.ts'
-import { projectLanguage } from '../projects/project-settings.ts'
 import { isMember, storeTest } from './campaigns.sql.ts'
-import { getCampaign } from './campaigns.ts'
+import { campaignNotFound, getCampaign } from './campaigns.ts'
 
 export type CampaignTest = { emailId: string; email: string }
 
@@ -32,11 +32,8 @@ export async function testCampaign(ctx: Ctx, id: string, address: string): Promi
   if (!known) await assertMember(ctx, address)
   const now = ctx.now()
   const [contactId, emailId] = [known?.id ?? newId(now), newId(now)]
-  const source = {
-    ...campaign,
-    from: { email: campaign.from, name: campaign.fromName ?? undefined },
-    language: await projectLanguage(ctx),
-  }
+  const source = (await campaignSources(ctx.sql, projectId, [campaign.id])).get(campaign.id)
+  if (!source) throw campaignNotFound()
   const composed = await compose(ctx, source, {
     ...{ projectId, contactId, emailId, email: address },
     subscribed: known?.subscribed ?? false,

@@ -1,12 +1,12 @@
 import type { Ctx } from '../../ctx.ts'
 import { AppError } from '../../errors.ts'
-import type { Tracking } from '../../generated/prisma/enums.ts'
 import { ByteCache } from '../../lib/byte-cache.ts'
 import { LAST_ID } from '../../lib/ids.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import { textTemplateOf } from '../../templating/text-template.ts'
-import { compose, composedVariables, type MessageSource } from '../emails/compose.ts'
-import { campaignContent, type DueEmail } from './delivery.sql.ts'
+import { type CampaignSource, campaignSources } from '../emails/campaign-sources.ts'
+import { compose, composedVariables } from '../emails/compose.ts'
+import type { DueEmail } from './delivery.sql.ts'
 import { CANCELLED, givenBack, givenUp, type Outcome, type Rendered } from './outcome.ts'
 import type { TextParts } from './text-parts.ts'
 
@@ -20,8 +20,8 @@ const BUSY_MS = 2_000
 /** A message as it is handed over. `rendered` is null unless it is a campaign's, which is rendered here. */
 export type Content = { email: DueEmail; text: string; rendered: Rendered | null }
 
-/** The content of a campaign; `keys` are the keys of contacts' data that it uses. */
-type Source = MessageSource & { keys: ReadonlySet<string>; tracking: Tracking }
+/** `keys` are those of the contact's data that it is rendered with. */
+type Source = CampaignSource & { keys: ReadonlySet<string> }
 
 /**
  * Returns the contents of messages: mail of campaigns is rendered here, all other mail was rendered when it was
@@ -91,10 +91,9 @@ const LOCALE = 'locale'
 const NOBODY = { contactId: LAST_ID, emailId: LAST_ID, email: '', subscribed: true, data: {} }
 
 async function readSource(ctx: Ctx, { projectId, campaignId }: CampaignKey): Promise<Source | null> {
-  const [content] = await ctx.services.database.delivery(campaignContent, { projectId, campaignId })
-  if (!content) return null
-  const { from: email, fromName, ...others } = content
-  const source = { ...others, from: { email, name: fromName ?? undefined } }
+  const sources = await campaignSources(ctx.services.database.delivery, projectId, [campaignId])
+  const source = sources.get(campaignId)
+  if (!source) return null
   const each = { ...ctx, renderBudget: ctx.services.rendering.newBudget() }
   const { used } = await composedVariables(each, source, { projectId, ...NOBODY })
   const { rendering } = ctx.services

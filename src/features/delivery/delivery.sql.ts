@@ -1,6 +1,6 @@
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
-import type { CampaignStatus, DomainStatus, MessageType, Tracking } from '../../generated/prisma/enums.ts'
+import type { CampaignStatus, DomainStatus, MessageType } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import type { Priority } from '../../queue/define-work.ts'
 
@@ -228,24 +228,4 @@ export const releaseAbandoned = statement<
    update emails e set error = :error, attempts = r.attempts, updated_at = :now::timestamptz
    from released r where e.project_id = r.project_id and e.id = r.email_id
    returning e.project_id as "projectId", e.id`,
-)
-
-/** The content of a campaign, the same for all of its recipients and unchanged since it began. */
-export const campaignContent = statement<
-  { projectId: string; campaignId: string },
-  {
-    subject: string
-    body: string
-    type: MessageType
-    from: string
-    fromName: string | null
-    /** Of the project. */
-    language: string
-    tracking: Tracking
-  }
->(
-  'campaign-content',
-  `select c.subject, c.body, c.type, c."from", c.from_name as "fromName", p.language, p.tracking
-   from campaigns c join projects p on p.id = c.project_id
-   where c.project_id = :projectId::uuid and c.id = :campaignId::uuid and not c.deleted`,
 )

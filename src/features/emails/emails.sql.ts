@@ -1,5 +1,5 @@
 import { statement } from '../../db/sql.ts'
-import type { MessageType } from '../../generated/prisma/enums.ts'
+import type { MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import { listsOfContacts } from '../../paging/lists-of-contacts.sql.ts'
 
@@ -51,23 +51,25 @@ export const campaignMail = statement<{ projectId: string; ids: string[]; firstK
    from ${KEPT_CAMPAIGN_MAIL}`,
 )
 
-export type CampaignSource = {
-  id: string
-  subject: string
-  body: string
-  type: MessageType
-  from: string
-  fromName: string | null
-  /** Of the project. */
-  language: string
-}
-
-/** What campaigns say, which does not change once they are sent. Key: campaigns_pkey. */
-export const campaignSources = statement<{ projectId: string; ids: string[] }, CampaignSource>(
+/** What campaigns say. Key: campaigns_pkey. */
+export const readCampaignSources = statement<
+  { projectId: string; ids: string[] },
+  {
+    id: string
+    subject: string
+    body: string
+    type: MessageType
+    from: string
+    fromName: string | null
+    /** Of the project. */
+    language: string
+    tracking: Tracking
+  }
+>(
   'campaign-sources',
-  `select c.id, c.subject, c.body, c.type, c."from", c.from_name as "fromName", p.language
+  `select c.id, c.subject, c.body, c.type, c."from", c.from_name as "fromName", p.language, p.tracking
    from campaigns c join projects p on p.id = c.project_id
-   where c.project_id = :projectId::uuid and c.id = any(:ids::uuid[])`,
+   where c.project_id = :projectId::uuid and c.id = any(:ids::uuid[]) and not c.deleted`,
 )
 
 /** The bodies of the messages. Key: email_contents_pkey. */
