@@ -69,7 +69,7 @@ const MAY_IMPORT: Record<Role, Role[]> = {
   templating: ['rules'],
   audience: ['kernel', 'db', 'rules'],
   changes: ['kernel', 'db', 'queue definition'],
-  messages: [],
+  messages: ['db'],
   pages: [],
   http: ['kernel', 'pages'],
   graphql: ['kernel', 'http', 'generated'],

@@ -3,7 +3,7 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
 import { PRIORITIES } from '../../queue/define-work.ts'
 import { conditionOf } from '../campaigns/audience.ts'
-import { type Campaign, getCampaign } from '../campaigns/campaigns.ts'
+import { type CampaignState, getCampaignState } from '../campaigns/find-campaign.ts'
 import { begin } from '../campaigns/run-campaign.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
 import { freezeRange, releaseRecipients, shrinkSteps } from './ledger.sql.ts'
@@ -33,11 +33,9 @@ const FIRST_ID = earliestId(new Date(0))
 type Step = { afterMs: number | null; isComplete?: boolean }
 
 /** Does a part of what a campaign, which is locked, needs next. */
-export async function nextStep(tx: Ctx, id: string): Promise<Step> {
-  const where = { projectId_id: { projectId: projectIdOf(tx), id } }
-  const { deleted } = await tx.db.campaign.findUniqueOrThrow({ where, select: { deleted: true } })
+export async function nextStep(tx: Ctx, { id, deleted }: { id: string; deleted: boolean }): Promise<Step> {
   if (deleted) return remove(tx, id)
-  const campaign = await getCampaign(tx, id)
+  const campaign = await getCampaignState(tx, id)
   switch (campaign.status) {
     case 'SCHEDULED':
       await begin(tx, campaign)
@@ -53,7 +51,7 @@ export async function nextStep(tx: Ctx, id: string): Promise<Step> {
 }
 
 /** The ledger grows and messages are queued in turns, so that the first ones do not wait for the last contact. */
-async function send(tx: Ctx, campaign: Campaign): Promise<Step> {
+async function send(tx: Ctx, campaign: CampaignState): Promise<Step> {
   const { isFrozen, pendingCount, sendingCount } = campaign
   const room = MAX_QUEUED - sendingCount
   const wanted = Math.min(CHUNK, pendingCount)
@@ -71,14 +69,14 @@ async function send(tx: Ctx, campaign: Campaign): Promise<Step> {
 }
 
 /** Milliseconds until the messages that are still queued, or being handed over, may have changed. */
-async function waitForLast(tx: Ctx, { projectId, id }: Campaign): Promise<number> {
+async function waitForLast(tx: Ctx, { projectId, id }: CampaignState): Promise<number> {
   const clockShift = tx.services.clockShift()
   const [row] = await tx.sql(nextDelivery, { projectId, campaignId: id, clockShift })
   return Math.min(LONGEST_WAIT_MS, Math.max(WAITING_MS, row?.afterMs ?? 0))
 }
 
 /** Writes the next contacts of the audience into the ledger. */
-async function freeze(tx: Ctx, campaign: Campaign): Promise<void> {
+async function freeze(tx: Ctx, campaign: CampaignState): Promise<void> {
   const { projectId, id, type, audience, startedAt, upTo, frozenTo, stepSize } = campaign
   if (upTo === null || startedAt === null) throw new Error(`Campaign ${id} has not begun`)
   const began = performance.now()
@@ -101,11 +99,10 @@ async function freeze(tx: Ctx, campaign: Campaign): Promise<void> {
   })
 }
 
-async function release(tx: Ctx, campaign: Campaign, limit: number): Promise<void> {
-  const { projectId, id: campaignId, type, subject, body, from, fromName, replyTo } = campaign
+async function release(tx: Ctx, campaign: CampaignState, limit: number): Promise<void> {
+  const { projectId, id: campaignId, type } = campaign
   const [done] = await tx.sql(releaseRecipients, {
-    ...{ projectId, campaignId, type, subject, from, fromName, replyTo, limit },
-    size: Buffer.byteLength(body),
+    ...{ projectId, campaignId, type, limit },
     priority: PRIORITIES.campaign,
     now: tx.now(),
     clockShift: tx.services.clockShift(),
@@ -114,14 +111,14 @@ async function release(tx: Ctx, campaign: Campaign, limit: number): Promise<void
 }
 
 /** Takes queued messages back. What is being handed over at this moment is looked at again until it is settled. */
-async function hold(tx: Ctx, campaign: Campaign): Promise<Step> {
+async function hold(tx: Ctx, campaign: CampaignState): Promise<Step> {
   const { projectId, id, sendingCount } = campaign
   const [held] = await tx.sql(holdDeliveries, { projectId, campaignId: id, limit: CHUNK })
   if (held && held.count > 0) return { afterMs: 0 }
   return { afterMs: sendingCount > 0 ? await waitForLast(tx, campaign) : null }
 }
 
-async function cancel(tx: Ctx, campaign: Campaign): Promise<Step> {
+async function cancel(tx: Ctx, campaign: CampaignState): Promise<Step> {
   const { projectId, id, sendingCount } = campaign
   const [stopped] = await tx.sql(cancelRecipients, { projectId, campaignId: id, limit: CHUNK, now: tx.now() })
   if (stopped && stopped.count > 0) return { afterMs: 0 }

@@ -6,7 +6,7 @@ import type { Email, Event, Suppression } from '../../generated/prisma/client.ts
 import type { RecipientStatus } from '../../generated/prisma/enums.ts'
 import { isId } from '../../lib/ids.ts'
 import { audienceFrom, resolveAudience } from '../campaigns/audience.ts'
-import { type Campaign, getCampaign } from '../campaigns/campaigns.ts'
+import { type CampaignState, getCampaignState } from '../campaigns/find-campaign.ts'
 import { contactNotFound } from '../contacts/contacts.ts'
 import { answerOf } from './explain-delivery.rules.ts'
 import { queueOf } from './recall.sql.ts'
@@ -32,7 +32,7 @@ export async function explainDelivery(
   { campaignId, contactId: given }: { campaignId: string; contactId: string },
 ): Promise<DeliveryExplanation> {
   const projectId = projectIdOf(ctx)
-  const campaign = await getCampaign(ctx, campaignId)
+  const campaign = await getCampaignState(ctx, campaignId)
   if (!isId(given)) throw notFound('The contact')
   const contactId = given.toLowerCase()
   const listed = await ctx.db.campaignRecipient.findUnique({
@@ -71,7 +71,7 @@ export async function explainDelivery(
 }
 
 /** The contact as it is at this moment, and whether the audience as of the start has it; null when it is deleted. */
-async function contactFacts(ctx: Ctx, campaign: Campaign, id: string) {
+async function contactFacts(ctx: Ctx, campaign: CampaignState, id: string) {
   const projectId = projectIdOf(ctx)
   const { startedAt, upTo } = campaign
   const audience = startedAt ? audienceFrom(campaign.audience) : await resolveAudience(ctx, campaign)

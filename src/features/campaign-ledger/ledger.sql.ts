@@ -4,6 +4,7 @@ import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { isKept } from '../../db/kept-contacts.sql.ts'
 import { statement, unpreparedStatement } from '../../db/sql.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
+import { insertDeliveries } from '../../messages/deliveries.sql.ts'
 import { COUNTED, SUMS, tallyCte } from '../../messages/ledger.sql.ts'
 import { mayReceiveSql } from '../../messages/may-receive.sql.ts'
 import type { Priority } from '../../queue/define-work.ts'
@@ -41,10 +42,10 @@ export const projectsWithCampaignWork = statement<
  */
 export const nextCampaign = statement<
   { projectId: string; clockShift: number },
-  { id: string; afterMs: number }
+  { id: string; deleted: boolean; afterMs: number }
 >(
   'next-campaign',
-  `select id, (1000 * extract(epoch from next_at - ${DATABASE_NOW}))::float8 as "afterMs" from campaigns
+  `select id, deleted, (1000 * extract(epoch from next_at - ${DATABASE_NOW}))::float8 as "afterMs" from campaigns
    where project_id = :projectId::uuid and next_at is not null
      and exists (select from projects p where p.id = :projectId::uuid and not p.disabled)
    order by next_at, id limit 1 for update skip locked`,
@@ -97,20 +98,19 @@ export const releaseRecipients = statement<
     campaignId: string
     type: MessageType
     limit: number
-    size: number
     priority: Priority
-    subject: string
-    from: string
-    fromName: string | null
-    replyTo: string | null
     now: Date
     clockShift: number
   },
   { released: number }
 >(
   'release-recipients',
-  `with next as materialized (
-     select project_id, campaign_id, contact_id, email_id from campaign_recipients
+  `with content as materialized (
+     select subject, octet_length(body) as size, "from", from_name, reply_to from campaigns
+     where project_id = :projectId::uuid and id = :campaignId::uuid
+   ),
+   next as materialized (
+     select contact_id, email_id from campaign_recipients
      where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'PENDING'
      order by contact_id limit :limit::int for update
    ),
@@ -132,10 +132,10 @@ export const releaseRecipients = statement<
    email as (
      insert into emails (project_id, id, contact_id, to_email, "from", from_name, reply_to, subject, type,
        source_type, status, campaign_id, message_id, created_at, updated_at)
-     select project_id, email_id, contact_id, email, :from, :fromName, :replyTo, :subject,
-       :type::message_type, 'CAMPAIGN', 'PENDING', campaign_id,
-       '<' || email_id || '@' || substring(:from::text from '[^@]*$') || '>', :now::timestamptz, :now::timestamptz
-     from judged where status = 'SENDING' and is_new
+     select :projectId::uuid, email_id, contact_id, email, "from", from_name, reply_to, subject,
+       :type::message_type, 'CAMPAIGN', 'PENDING', :campaignId::uuid,
+       '<' || email_id || '@' || substring("from" from '[^@]*$') || '>', :now::timestamptz, :now::timestamptz
+     from judged, content where status = 'SENDING' and is_new
    ),
    readdressed as (
      update emails e set to_email = j.email, updated_at = :now::timestamptz from judged j
@@ -148,9 +148,8 @@ export const releaseRecipients = statement<
        and e.status = 'PENDING'
    ),
    delivery as (
-     insert into deliveries (project_id, email_id, campaign_id, priority, size, due_at)
-     select project_id, email_id, campaign_id, :priority::int, :size::int, ${DATABASE_NOW}
-     from judged where status = 'SENDING'
+     ${insertDeliveries(`select :projectId::uuid as project_id, email_id, :campaignId::uuid as campaign_id,
+       :priority::int as priority, content.size from judged, content where status = 'SENDING'`)}
    ),
    ${tallyCte('select * from moved')}
    select (count(*) filter (where status = 'SENDING'))::int as released from judged`,
@@ -187,24 +186,6 @@ export const foldTallies = statement<{ projectId: string; id: string; limit: num
      from summed where c.project_id = :projectId::uuid and c.id = :id::uuid and summed.folded > 0
    )
    select folded from summed`,
-)
-
-/** Has a campaign be worked on after some milliseconds; null: no more. */
-export const workAfter = statement<{
-  projectId: string
-  id: string
-  afterMs: number | null
-  clockShift: number
-}>(
-  'work-on-campaign-after',
-  `update campaigns set next_at = ${DATABASE_NOW} + :afterMs::float8 * interval '1 millisecond'
-   where project_id = :projectId::uuid and id = :id::uuid`,
-)
-
-/** Locks a campaign until the commit, also one that is deleted. */
-export const holdCampaign = statement<{ projectId: string; id: string }, { id: string }>(
-  'hold-campaign',
-  'select id from campaigns where project_id = :projectId::uuid and id = :id::uuid for update',
 )
 
 /** The next step of a campaign looks at an eighth of the contacts, of so many at least. */

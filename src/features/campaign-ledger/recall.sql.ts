@@ -1,5 +1,6 @@
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
+import { requeueCtes } from '../../messages/deliveries.sql.ts'
 import { tallyCte } from '../../messages/ledger.sql.ts'
 
 /** What is taken out of the queue again, and what becomes of it: `status` in the ledger, `emailStatus` of the message. */
@@ -76,21 +77,8 @@ export const retryRecipients = statement<
        and contact_id > :after::uuid
      order by contact_id limit :limit::int for update
    ),
-   queued as (
-     update deliveries d set due_at = ${DATABASE_NOW}, attempts = 0 from failed
-     where d.project_id = failed.project_id and d.email_id = failed.email_id and d.due_at = 'infinity'
-     returning d.project_id, d.email_id
-   ),
-   email as (
-     update emails e set status = 'PENDING', attempts = 0, error = null, updated_at = :now::timestamptz from queued
-     where e.project_id = queued.project_id and e.id = queued.email_id
-   ),
-   moved as (
-     update campaign_recipients r set status = 'SENDING' from failed join queued using (project_id, email_id)
-     where r.project_id = failed.project_id and r.campaign_id = failed.campaign_id and r.contact_id = failed.contact_id
-     returning r.project_id, r.campaign_id, 'FAILED'::recipient_status as was, r.status
-   ),
-   ${tallyCte('select * from moved')}
+   ${requeueCtes('select :projectId::uuid as project_id, email_id from failed')},
+   ${tallyCte('select * from ledger')}
    select contact_id as "contactId", exists (select from queued q where q.email_id = failed.email_id) as queued
    from failed order by contact_id`,
 )

@@ -4,7 +4,7 @@ import { idOfOther, requiredId } from '../../graphql/common-fields.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { defineEnum } from '../../graphql/inputs/zod-input.ts'
 import { CampaignRef } from '../campaigns/campaigns.graphql.ts'
-import type { Campaign } from '../campaigns/campaigns.ts'
+import type { Campaign } from '../campaigns/find-campaign.ts'
 import { listRecipients, type Recipient } from './recipients.ts'
 import { retryFailed } from './retry-failed.ts'
 

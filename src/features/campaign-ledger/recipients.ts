@@ -2,7 +2,7 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import type { RecipientStatus } from '../../generated/prisma/enums.ts'
 import { isId } from '../../lib/ids.ts'
 import { type CursorPage, cursorAfter, keyOfCursor, pageFrom, pageLimit } from '../../paging/cursor-page.ts'
-import { getCampaign } from '../campaigns/campaigns.ts'
+import { getCampaignState } from '../campaigns/find-campaign.ts'
 
 export type Recipient = {
   projectId: string
@@ -27,7 +27,7 @@ export async function listRecipients(
   ctx: Ctx,
   { campaignId, status, limit: asked, cursor }: RecipientsRequest,
 ): Promise<CursorPage<Recipient> & { countTotal: () => Promise<number> }> {
-  const { id } = await getCampaign(ctx, campaignId)
+  const { id } = await getCampaignState(ctx, campaignId)
   const limit = pageLimit(asked)
   const after = cursor ? keyOfCursor(cursor, ORDER, isId) : null
   const where = { projectId: projectIdOf(ctx), campaignId: id, ...(status && { status }) }

@@ -6,7 +6,7 @@ import { get, post } from '../../graphql/rest-route.ts'
 import { CampaignRef } from './campaigns.graphql.ts'
 import { sendCampaignInput, testCampaignInput } from './campaigns.input.ts'
 import { ratesOf, recipientsOf } from './campaigns.rules.ts'
-import { type Campaign, getCampaign } from './campaigns.ts'
+import { type CampaignState, getCampaignState } from './find-campaign.ts'
 import { followCampaign } from './follow-campaign.ts'
 import { cancelCampaign, pauseCampaign, sendCampaign } from './run-campaign.ts'
 import { type CampaignTest, testCampaign } from './test-campaign.ts'
@@ -14,25 +14,27 @@ import { type CampaignTest, testCampaign } from './test-campaign.ts'
 const TAG = 'Campaigns'
 const ID = requiredId('campaign')
 
-const SentCampaignRef = builder.objectRef<{ campaign: Campaign; message: string }>('SentCampaign').implement({
-  description: 'A campaign that is being sent, or was scheduled.',
-  fields: (t) => ({
-    id: t.id({ ...idOf('campaign'), resolve: ({ campaign }) => campaign.id }),
-    name: t.string({ description: 'Name of the campaign.', resolve: ({ campaign }) => campaign.name }),
-    status: t.field({
-      type: CampaignStatusRef,
-      description: 'State of the campaign: SENDING or SCHEDULED.',
-      resolve: ({ campaign }) => campaign.status,
+const SentCampaignRef = builder
+  .objectRef<{ campaign: CampaignState; message: string }>('SentCampaign')
+  .implement({
+    description: 'A campaign that is being sent, or was scheduled.',
+    fields: (t) => ({
+      id: t.id({ ...idOf('campaign'), resolve: ({ campaign }) => campaign.id }),
+      name: t.string({ description: 'Name of the campaign.', resolve: ({ campaign }) => campaign.name }),
+      status: t.field({
+        type: CampaignStatusRef,
+        description: 'State of the campaign: SENDING or SCHEDULED.',
+        resolve: ({ campaign }) => campaign.status,
+      }),
+      scheduledFor: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description: 'Time that the campaign is scheduled for, in UTC; null when it was not.',
+        resolve: ({ campaign }) => campaign.scheduledFor,
+      }),
+      message: t.exposeString('message', { description: 'Sentence that says when the campaign is sent.' }),
     }),
-    scheduledFor: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'Time that the campaign is scheduled for, in UTC; null when it was not.',
-      resolve: ({ campaign }) => campaign.scheduledFor,
-    }),
-    message: t.exposeString('message', { description: 'Sentence that says when the campaign is sent.' }),
-  }),
-})
+  })
 
 builder.mutationField('sendCampaign', (t) =>
   t.field({
@@ -110,7 +112,7 @@ const COUNTERS = {
   unsubscribedCount: 'Number of recipients who unsubscribed by a link of the message.',
 } as const
 
-const CampaignStatsRef = builder.objectRef<Campaign>('CampaignStats').implement({
+const CampaignStatsRef = builder.objectRef<CampaignState>('CampaignStats').implement({
   description:
     'Numbers of a campaign at this moment. Every recipient is in exactly one of the seven states that come first.',
   fields: (t) => ({
@@ -167,7 +169,7 @@ builder.queryField('campaignStats', (t) =>
     access: 'secretKey',
     rest: get('/campaigns/:id/stats', TAG, { wrapped: true, errors: ['CAMPAIGN_NOT_FOUND'] }),
     args: { id: t.arg.id(ID) },
-    resolve: (_root, args, ctx) => getCampaign(ctx, args.id),
+    resolve: (_root, args, ctx) => getCampaignState(ctx, args.id),
   }),
 )
 

@@ -16,14 +16,13 @@ import { create, get, put, remove } from '../../graphql/rest-route.ts'
 import { campaignInput } from './campaigns.input.ts'
 import { recipientsOf } from './campaigns.rules.ts'
 import {
-  type Campaign,
   createCampaign,
   deleteCampaign,
   duplicateCampaign,
-  getCampaign,
   listCampaigns,
   updateCampaign,
 } from './campaigns.ts'
+import { type Campaign, getCampaign } from './find-campaign.ts'
 
 const AudienceTypeRef = defineEnum<AudienceTypeValue>('AudienceType', {
   description: 'Whom a campaign is for.',

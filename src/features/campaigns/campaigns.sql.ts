@@ -2,6 +2,7 @@ import type { PredicateParams } from '../../audience/compile.sql.ts'
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { analyticStatement, statement } from '../../db/sql.ts'
 import type { AudienceType, MessageType } from '../../generated/prisma/enums.ts'
+import { insertDeliveries } from '../../messages/deliveries.sql.ts'
 import { COUNTED, SUMS } from '../../messages/ledger.sql.ts'
 import { mayReceiveSql } from '../../messages/may-receive.sql.ts'
 import type { Priority } from '../../queue/define-work.ts'
@@ -23,16 +24,23 @@ export const campaignCounts = statement<
    where c.project_id = :projectId::uuid and c.id = any(:ids::uuid[])`,
 )
 
-/** Locks a campaign until the commit, unless it is deleted. */
-export const lockCampaign = statement<{ projectId: string; id: string }, { id: string }>(
+/** Locks a campaign until the commit. */
+export const lockCampaign = statement<{ projectId: string; id: string }, { deleted: boolean }>(
   'lock-campaign',
-  `select id from campaigns where project_id = :projectId::uuid and id = :id::uuid and not deleted for update`,
+  'select deleted from campaigns where project_id = :projectId::uuid and id = :id::uuid for update',
 )
 
-/** Has a campaign be worked on at a time, by the database's clock; null: at once. */
-export const workAt = statement<{ projectId: string; id: string; at: Date | null; clockShift: number }>(
+/** Has a campaign be worked on at a time, or after some milliseconds, by the database's clock; both null: no more. */
+export const workAt = statement<{
+  projectId: string
+  id: string
+  at: Date | null
+  afterMs: number | null
+  clockShift: number
+}>(
   'work-on-campaign-at',
-  `update campaigns set next_at = coalesce(:at::timestamptz, ${DATABASE_NOW})
+  `update campaigns
+   set next_at = coalesce(:at::timestamptz, ${DATABASE_NOW} + :afterMs::float8 * interval '1 millisecond')
    where project_id = :projectId::uuid and id = :id::uuid`,
 )
 
@@ -100,8 +108,8 @@ export const storeTest = statement<{
      insert into email_contents (project_id, email_id, html, headers)
      values (:projectId::uuid, :emailId::uuid, :html, :headers::jsonb)
    )
-   insert into deliveries (project_id, email_id, priority, size, due_at)
-   values (:projectId::uuid, :emailId::uuid, :priority::int, octet_length(:html::text), ${DATABASE_NOW})`,
+   ${insertDeliveries(`select :projectId::uuid as project_id, :emailId::uuid as email_id, null::uuid as campaign_id,
+     :priority::int as priority, octet_length(:html::text) as size`)}`,
 )
 
 /** Replaces what a campaign says and whom it is for; the condition is JSON. */

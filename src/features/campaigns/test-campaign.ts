@@ -11,7 +11,7 @@ import { campaignSources } from '../emails/campaign-sources.ts'
 import { compose } from '../emails/compose.ts'
 import { messageIdOf } from '../emails/message-id.ts'
 import { isMember, storeTest } from './campaigns.sql.ts'
-import { campaignNotFound, getCampaign } from './campaigns.ts'
+import { campaignNotFound, getCampaignState } from './find-campaign.ts'
 
 export type CampaignTest = { emailId: string; email: string }
 
@@ -25,7 +25,7 @@ const MARK = '[TEST] '
  */
 export async function testCampaign(ctx: Ctx, id: string, address: string): Promise<CampaignTest> {
   const projectId = projectIdOf(ctx)
-  const campaign = await getCampaign(ctx, id)
+  const campaign = await getCampaignState(ctx, id)
   await assertSenderVerified(ctx, campaign.from)
   const projectId_email = { projectId, email: address }
   const known = await ctx.db.contact.findUnique({ where: { projectId_email } })
