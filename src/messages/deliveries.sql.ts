@@ -28,5 +28,5 @@ export const requeueCtes = (dead: string): string => `
     update campaign_recipients r set status = 'SENDING' from again e
     where r.project_id = e.project_id and r.campaign_id = e.campaign_id and r.contact_id = e.contact_id
       and r.email_id = e.id and r.status = 'FAILED'
-    returning r.project_id, r.campaign_id, 'FAILED'::recipient_status as was, r.status
+    returning r.project_id, r.campaign_id, r.variant, 'FAILED'::recipient_status as was, r.status
   )`

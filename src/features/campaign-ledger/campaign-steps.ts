@@ -2,11 +2,20 @@ import { rangeEnd } from '../../audience/scan.sql.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
 import { PRIORITIES } from '../../queue/define-work.ts'
+import { decide, testLimits } from '../campaign-variants/ab-tests.ts'
 import { conditionOf } from '../campaigns/audience.ts'
 import { type CampaignState, getCampaignState } from '../campaigns/find-campaign.ts'
+import { forgetZoneTimes } from '../campaigns/local-times.ts'
 import { begin } from '../campaigns/run-campaign.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
-import { freezeRange, releaseRecipients, shrinkSteps } from './ledger.sql.ts'
+import {
+  freezeRange,
+  nextTurn,
+  releaseDue,
+  releaseRecipients,
+  shrinkSteps,
+  type Turns,
+} from './ledger.sql.ts'
 import { cancelRecipients, holdDeliveries, nextDelivery, removeRecipients } from './recall.sql.ts'
 
 /** Messages of a campaign that are in the delivery queue at most: it can be stopped at once. */
@@ -57,8 +66,9 @@ async function send(tx: Ctx, campaign: CampaignState): Promise<Step> {
   const wanted = Math.min(CHUNK, pendingCount)
   // A few at a time would cost as much as many.
   if (wanted > 0 && room >= wanted && (isFrozen || wanted === CHUNK)) {
-    await release(tx, campaign, wanted)
-    return { afterMs: 0 }
+    const taken = await release(tx, campaign, wanted)
+    if (taken > 0) return { afterMs: 0 }
+    if (isFrozen) return { afterMs: await waitForTurns(tx, campaign) }
   }
   if (!isFrozen) {
     await freeze(tx, campaign)
@@ -66,6 +76,19 @@ async function send(tx: Ctx, campaign: CampaignState): Promise<Step> {
   }
   if (pendingCount > 0) return { afterMs: FULL_MS }
   return { afterMs: await waitForLast(tx, campaign), isComplete: sendingCount === 0 }
+}
+
+/** How the recipients take turns. */
+const turnsOf = ({ testPercent, localTime }: CampaignState): Turns =>
+  testPercent !== null ? 'test' : localTime !== null ? 'zones' : 'plain'
+
+/** Milliseconds until recipients may have their turn who wait for the winner of an A/B test, or for a time. */
+async function waitForTurns(tx: Ctx, campaign: CampaignState): Promise<number> {
+  const { projectId, id, testPercent, winner } = campaign
+  if (testPercent !== null && winner === null) return decide(tx, campaign)
+  const clockShift = tx.services.clockShift()
+  const [next] = await tx.sql(nextTurn, { projectId, campaignId: id, clockShift })
+  return Math.max(0, next?.afterMs ?? FULL_MS)
 }
 
 /** Milliseconds until the messages that are still queued, or being handed over, may have changed. */
@@ -85,13 +108,20 @@ async function freeze(tx: Ctx, campaign: CampaignState): Promise<void> {
   const until = end?.id ?? upTo
   const condition = conditionOf(audience, startedAt)
   const range = { projectId, campaignId: id, type, after, until }
-  await tx.sql(freezeRange(condition), { ...range, ...condition.params })
+  const limits = await testLimits(tx, campaign)
+  await tx.sql(freezeRange(condition, turnsOf(campaign)), {
+    ...range,
+    ...(limits && { limits, startedAt }),
+    ...condition.params,
+  })
+  const isFrozen = until >= upTo
+  if (isFrozen) await forgetZoneTimes(tx, campaign)
   const tookMs = performance.now() - began
   await tx.db.campaign.update({
     where: { projectId_id: { projectId, id } },
     data: {
       frozenTo: until,
-      isFrozen: until >= upTo,
+      isFrozen,
       ...(tookMs < QUICK_MS && { stepSize: Math.min(MAX_STEP, stepSize * 2) }),
       // Who stops the campaign waits for the end of a step.
       ...(tookMs > SLOW_MS && { stepSize: Math.max(MIN_STEP, Math.floor(stepSize / 2)) }),
@@ -99,15 +129,17 @@ async function freeze(tx: Ctx, campaign: CampaignState): Promise<void> {
   })
 }
 
-async function release(tx: Ctx, campaign: CampaignState, limit: number): Promise<void> {
+/** Queues the messages of recipients whose turn it is; returns how many recipients were looked at. */
+async function release(tx: Ctx, campaign: CampaignState, limit: number): Promise<number> {
   const { projectId, id: campaignId, type } = campaign
-  const [done] = await tx.sql(releaseRecipients, {
+  const [done] = await tx.sql(turnsOf(campaign) === 'plain' ? releaseRecipients : releaseDue, {
     ...{ projectId, campaignId, type, limit },
     priority: PRIORITIES.campaign,
     now: tx.now(),
     clockShift: tx.services.clockShift(),
   })
   if (done && done.released > 0) tx.requestWork(mailDeliveryWork, PRIORITIES.campaign, 'left')
+  return done?.taken ?? 0
 }
 
 /** Takes queued messages back. What is being handed over at this moment is looked at again until it is settled. */

@@ -1,5 +1,6 @@
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
+import type { RecipientStatus } from '../../generated/prisma/enums.ts'
 import { requeueCtes } from '../../messages/deliveries.sql.ts'
 import { tallyCte } from '../../messages/ledger.sql.ts'
 
@@ -30,7 +31,7 @@ const recall = (status: 'PENDING' | 'CANCELLED', emailStatus: string | null) => 
      update campaign_recipients r set status = '${status}' from stopped
      where r.project_id = stopped.project_id and r.campaign_id = stopped.campaign_id
        and r.contact_id = stopped.contact_id and r.status = 'SENDING'
-     returning r.project_id, r.campaign_id, 'SENDING'::recipient_status as was, r.status
+     returning r.project_id, r.campaign_id, r.variant, 'SENDING'::recipient_status as was, r.status
    )`
 
 type Recalling = { projectId: string; campaignId: string; limit: number }
@@ -54,14 +55,14 @@ export const cancelRecipients = statement<Recalling & { now: Date }, { count: nu
        select project_id, campaign_id, contact_id from campaign_recipients
        where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'PENDING'
        order by contact_id limit :limit::int for update) few
-     where r.project_id = few.project_id and r.campaign_id = few.campaign_id and r.contact_id = few.contact_id
-     returning r.project_id, r.campaign_id, 'PENDING'::recipient_status as was, r.status, r.email_id
+     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = few.contact_id
+     returning r.project_id, r.campaign_id, r.variant, 'PENDING'::recipient_status as was, r.status, r.email_id
    ),
    held as (
      update emails e set status = 'CANCELLED', updated_at = :now::timestamptz from waiting
      where e.project_id = waiting.project_id and e.id = waiting.email_id and e.status = 'PENDING'
    ),
-   ${tallyCte('select * from moved union all select project_id, campaign_id, was, status from waiting')}
+   ${tallyCte('select * from moved union all select project_id, campaign_id, variant, was, status from waiting')}
    select ((select count(*) from recalled) + (select count(*) from waiting))::int as count`,
 )
 
@@ -106,6 +107,24 @@ export const nextDelivery = statement<
   'next-campaign-delivery',
   `select (1000 * extract(epoch from min(due_at) - ${DATABASE_NOW}))::float8 as "afterMs" from deliveries
    where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and due_at < 'infinity'`,
+)
+
+/** The row of a contact in the ledger of a campaign. `dueAt` is null without a time, or when it depends on the winner. Key: the primary one. */
+export const recipientOf = statement<
+  { projectId: string; campaignId: string; contactId: string },
+  {
+    status: RecipientStatus
+    emailId: string | null
+    variant: number | null
+    dueAt: Date | null
+    waitsForWinner: boolean
+  }
+>(
+  'campaign-recipient-of',
+  `select status, email_id as "emailId", variant, case when due_at < 'infinity' then due_at end as "dueAt",
+     status = 'PENDING' and coalesce(due_at = 'infinity', false) as "waitsForWinner"
+   from campaign_recipients
+   where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and contact_id = :contactId::uuid`,
 )
 
 /**

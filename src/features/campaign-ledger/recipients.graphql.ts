@@ -48,6 +48,11 @@ const CampaignRecipientRef = builder.objectRef<Recipient>('CampaignRecipient').i
   fields: (t) => ({
     contactId: t.exposeID('contactId', idOfOther('the contact, which may have been deleted since')),
     status: t.expose('status', { type: RecipientStatusRef, description: 'State of the recipient.' }),
+    variant: t.exposeInt('variant', {
+      nullable: true,
+      description:
+        'Number of the variant that the recipient gets; null without an A/B test, and while that depends on the winner.',
+    }),
     emailId: t.exposeID('emailId', {
       nullable: true,
       ...idOfOther('the message', 'before there is one, and when it was deleted with the contact'),

@@ -9,6 +9,7 @@ export type Recipient = {
   campaignId: string
   contactId: string
   status: RecipientStatus
+  variant: number | null
   emailId: string | null
 }
 
@@ -35,7 +36,7 @@ export async function listRecipients(
     where: { ...where, ...(after !== null && { contactId: { gt: after } }) },
     orderBy: { contactId: 'asc' },
     take: limit + 1,
-    omit: { unsubscribedAt: true },
+    omit: { unsubscribedAt: true, dueAt: true },
   })
   const countTotal = async () => (after === null ? ctx.db.campaignRecipient.count({ where }) : 0)
   return { ...pageFrom(rows, limit, (last) => cursorAfter(ORDER, last.contactId)), countTotal }

@@ -3,11 +3,12 @@ import { idOf, requiredId } from '../../graphql/common-fields.ts'
 import { CampaignStatusRef } from '../../graphql/enums.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { get, post } from '../../graphql/rest-route.ts'
+import { ratesOf, recipientsOf } from '../../messages/campaign-counts.rules.ts'
 import { CampaignRef } from './campaigns.graphql.ts'
-import { sendCampaignInput, testCampaignInput } from './campaigns.input.ts'
-import { ratesOf, recipientsOf } from './campaigns.rules.ts'
+import { localScheduleInput, sendCampaignInput, testCampaignInput } from './campaigns.input.ts'
 import { type CampaignState, getCampaignState } from './find-campaign.ts'
 import { followCampaign } from './follow-campaign.ts'
+import { scheduleLocally } from './local-times.ts'
 import { cancelCampaign, pauseCampaign, sendCampaign } from './run-campaign.ts'
 import { type CampaignTest, testCampaign } from './test-campaign.ts'
 
@@ -55,6 +56,20 @@ builder.mutationField('sendCampaign', (t) =>
   }),
 )
 
+builder.mutationField('scheduleCampaignLocally', (t) =>
+  t.field({
+    description:
+      'Schedules a campaign for a time by the clocks of its recipients. The sending starts when that time comes first anywhere on earth, and the audience is evaluated then; recipients for whom the time is over get it at once.',
+    type: SentCampaignRef,
+    access: 'secretKey',
+    args: {
+      id: t.arg.id(ID),
+      input: t.arg(inputArgument('LocalScheduleInput', localScheduleInput)),
+    },
+    resolve: (_root, args, ctx) => scheduleLocally(ctx, args.id, args.input),
+  }),
+)
+
 builder.mutationField('cancelCampaign', (t) =>
   t.field({
     description:
@@ -87,12 +102,16 @@ builder.mutationField('testCampaign', (t) =>
     rest: post('/campaigns/:id/test', TAG, {
       wrapped: true,
       errors: ['FORBIDDEN', 'CAMPAIGN_NOT_FOUND', 'DOMAIN_NOT_VERIFIED'],
+      graphqlOnly: ['variant'],
     }),
     args: {
       id: t.arg.id(ID),
       input: t.arg(inputArgument('TestCampaignInput', testCampaignInput)),
+      variant: t.arg.int({
+        description: 'Number of a variant of its A/B test, 1 to 4; without it the campaign itself.',
+      }),
     },
-    resolve: (_root, args, ctx) => testCampaign(ctx, args.id, args.input.email),
+    resolve: (_root, args, ctx) => testCampaign(ctx, args.id, args.input.email, args.variant ?? null),
   }),
 )
 

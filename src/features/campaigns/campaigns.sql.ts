@@ -2,14 +2,11 @@ import type { PredicateParams } from '../../audience/compile.sql.ts'
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { analyticStatement, statement } from '../../db/sql.ts'
 import type { AudienceType, MessageType } from '../../generated/prisma/enums.ts'
+import type { CampaignCounts } from '../../messages/campaign-counts.rules.ts'
 import { insertDeliveries } from '../../messages/deliveries.sql.ts'
-import { COUNTED, SUMS } from '../../messages/ledger.sql.ts'
+import { countersOf, SUMS } from '../../messages/ledger.sql.ts'
 import { mayReceiveSql } from '../../messages/may-receive.sql.ts'
 import type { Priority } from '../../queue/define-work.ts'
-import type { CampaignCounts } from './campaigns.rules.ts'
-
-/** A counter of the campaign `c`, with what `t` adds to it. */
-const total = (name: string): string => `(c.${name}_count + coalesce(t.${name}, 0))::int as "${name}Count"`
 
 /** The counters of campaigns, as they are at this moment. Keys: the primary ones. */
 export const campaignCounts = statement<
@@ -17,7 +14,7 @@ export const campaignCounts = statement<
   CampaignCounts & { id: string }
 >(
   'campaign-counts',
-  `select c.id, ${COUNTED.map(total).join(', ')}
+  `select c.id, ${countersOf('c')}
    from campaigns c
    left join lateral (
      select ${SUMS} from campaign_tallies where project_id = c.project_id and campaign_id = c.id) t on true
@@ -110,6 +107,21 @@ export const storeTest = statement<{
    )
    ${insertDeliveries(`select :projectId::uuid as project_id, :emailId::uuid as email_id, null::uuid as campaign_id,
      :priority::int as priority, octet_length(:html::text) as size`)}`,
+)
+
+/** Gives a new campaign the A/B test of another one. */
+export const copyVariants = statement<{ projectId: string; id: string; copied: string }>(
+  'copy-campaign-variants',
+  `with copied as (
+     insert into campaign_variants (project_id, campaign_id, number, subject, body, weight)
+     select project_id, :id::uuid, number, subject, body, weight from campaign_variants
+     where project_id = :projectId::uuid and campaign_id = :copied::uuid
+   )
+   update campaigns c
+   set test_percent = o.test_percent, test_metric = o.test_metric, test_minutes = o.test_minutes
+   from campaigns o
+   where o.project_id = :projectId::uuid and o.id = :copied::uuid
+     and c.project_id = :projectId::uuid and c.id = :id::uuid`,
 )
 
 /** Replaces what a campaign says and whom it is for; the condition is JSON. */

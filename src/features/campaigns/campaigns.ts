@@ -1,13 +1,13 @@
 import { takeQuota } from '../../admission/quotas.ts'
 import { interestsIn, keepInterests, lockInterests } from '../../changes/interests.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import type { Campaign as CampaignRow } from '../../generated/prisma/client.ts'
 import type { CampaignStatus } from '../../generated/prisma/enums.ts'
 import { newId } from '../../lib/ids.ts'
 import { isJsonObject } from '../../lib/json.ts'
 import { escapeLike } from '../../lib/like.ts'
 import { copyName } from '../../lib/text/copy-name.ts'
 import { withAsciiDomain } from '../../messages/email-address.rules.ts'
+import { MAX_NAME } from '../../messages/message.input.ts'
 import { readLarge } from '../../paging/large-list.ts'
 import {
   type OffsetPage,
@@ -20,8 +20,8 @@ import { assertSenderVerified } from '../domains/sender.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { referencesOfAudience, resolveAudience } from './audience.ts'
 import { workNow } from './campaign-work.ts'
-import { type CampaignInput, MAX_NAME } from './campaigns.input.ts'
-import { campaignSizes, replaceCampaign } from './campaigns.sql.ts'
+import type { CampaignInput } from './campaigns.input.ts'
+import { campaignSizes, copyVariants, replaceCampaign } from './campaigns.sql.ts'
 import {
   assertAllowed,
   type Campaign,
@@ -73,7 +73,7 @@ const columnsOf = (input: CampaignInput) => ({
 
 type Columns = ReturnType<typeof columnsOf>
 
-const conditionIn = ({ audienceCondition }: CampaignRow) =>
+const conditionIn = ({ audienceCondition }: Campaign) =>
   isJsonObject(audienceCondition) ? audienceCondition : null
 
 async function assertContent(ctx: Ctx, { subject, body, from }: CampaignInput): Promise<void> {
@@ -117,13 +117,26 @@ export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Ca
   return insertCampaign(ctx, columnsOf(input))
 }
 
-/** A new draft with the content and the audience of a campaign. Its sender is checked when it is sent. */
+/** A new draft with the content, the A/B test and the audience of a campaign. Its sender is checked when it is sent. */
 export async function duplicateCampaign(ctx: Ctx, id: string): Promise<Campaign> {
   const campaign = await getCampaign(ctx, id)
   const { description, subject, body, from, fromName, replyTo, type, audienceType, segmentId } = campaign
-  return insertCampaign(ctx, {
-    ...{ name: copyName(campaign.name, MAX_NAME), description, subject, body, from, fromName, replyTo, type },
-    ...{ audienceType, segmentId, audienceCondition: conditionIn(campaign) },
+  return ctx.atomically(async (tx) => {
+    const copy = await insertCampaign(tx, {
+      ...{
+        name: copyName(campaign.name, MAX_NAME),
+        description,
+        subject,
+        body,
+        from,
+        fromName,
+        replyTo,
+        type,
+      },
+      ...{ audienceType, segmentId, audienceCondition: conditionIn(campaign) },
+    })
+    await tx.sql(copyVariants, { projectId: copy.projectId, id: copy.id, copied: campaign.id })
+    return copy
   })
 }
 

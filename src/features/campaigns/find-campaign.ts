@@ -2,11 +2,12 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { Campaign as CampaignRow } from '../../generated/prisma/client.ts'
 import { isId } from '../../lib/ids.ts'
-import { type CampaignAction, type CampaignCounts, obstacleTo } from './campaigns.rules.ts'
+import type { CampaignCounts } from '../../messages/campaign-counts.rules.ts'
+import { type CampaignAction, obstacleTo } from './campaigns.rules.ts'
 import { campaignCounts, lockCampaign } from './campaigns.sql.ts'
 
 /** A campaign with its counters as they are at this moment. */
-export type Campaign = CampaignRow & CampaignCounts
+export type Campaign = Omit<CampaignRow, 'zoneTimes'> & CampaignCounts
 
 /** The same without what it says, which may be long. */
 export type CampaignState = Omit<Campaign, 'body'>
@@ -34,10 +35,14 @@ const kept = (ctx: Ctx, ids: string[]) => ({ projectId: projectIdOf(ctx), id: { 
 
 /** Campaigns by their ids, in any order. */
 export const readCampaigns = (ctx: Ctx, ids: string[]): Promise<Campaign[]> =>
-  withCounts(ctx, ids, ctx.db.campaign.findMany({ where: kept(ctx, ids) }))
+  withCounts(ctx, ids, ctx.db.campaign.findMany({ where: kept(ctx, ids), omit: { zoneTimes: true } }))
 
 const readStates = (ctx: Ctx, ids: string[]): Promise<CampaignState[]> =>
-  withCounts(ctx, ids, ctx.db.campaign.findMany({ where: kept(ctx, ids), omit: { body: true } }))
+  withCounts(
+    ctx,
+    ids,
+    ctx.db.campaign.findMany({ where: kept(ctx, ids), omit: { zoneTimes: true, body: true } }),
+  )
 
 async function found<Kind>(id: string, read: (ids: string[]) => Promise<Kind[]>): Promise<Kind> {
   if (!isId(id)) throw notFound('The campaign')

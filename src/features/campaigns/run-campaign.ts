@@ -19,6 +19,7 @@ import {
   holdCampaign,
   lockedCampaign,
 } from './find-campaign.ts'
+import { keepZoneTimes } from './local-times.ts'
 
 /** Sends a campaign at once, or at the time that is given; `message` says which. */
 export async function sendCampaign(
@@ -40,13 +41,16 @@ export async function sendCampaign(
     const locked = await lockedCampaign(tx, id, 'send')
     await tx.db.campaign.update({
       where: { projectId_id: { projectId: locked.projectId, id } },
-      data: { scheduledFor: null },
+      data: { scheduledFor: null, ...NOT_LOCAL },
     })
-    await begin(tx, locked)
+    await begin(tx, { ...locked, ...NOT_LOCAL })
     return getCampaignState(tx, id)
   })
   return { campaign, message: 'The campaign is being sent.' }
 }
+
+/** All recipients get it at the same time. */
+const NOT_LOCAL = { localTime: null, timeZone: null }
 
 /** No time is later: the year has four digits. */
 const LATEST = Date.UTC(9999, 11, 31)
@@ -66,7 +70,7 @@ async function scheduleCampaign(ctx: Ctx, id: string, time: Date): Promise<Campa
     const { projectId } = await lockedCampaign(tx, id, 'schedule')
     await tx.db.campaign.update({
       where: { projectId_id: { projectId, id } },
-      data: { status: 'SCHEDULED', scheduledFor: time, updatedAt: tx.now() },
+      data: { status: 'SCHEDULED', scheduledFor: time, ...NOT_LOCAL, updatedAt: tx.now() },
     })
     await workOn(tx, { projectId, id }, { at: time })
     return getCampaignState(tx, id)
@@ -107,6 +111,7 @@ export async function begin(tx: Ctx, campaign: CampaignState): Promise<void> {
       updatedAt: tx.now(),
     },
   })
+  if (upTo !== null) await keepZoneTimes(tx, campaign)
   await workNow(tx, { projectId, id })
 }
 
@@ -134,7 +139,8 @@ export async function pauseCampaign(ctx: Ctx, id: string, paused: boolean): Prom
     const { projectId } = await lockedCampaign(tx, id, paused ? 'pause' : 'resume')
     await tx.db.campaign.update({
       where: { projectId_id: { projectId, id } },
-      data: { paused, updatedAt: tx.now() },
+      // The time of an A/B test begins anew: while the campaign is paused its messages do not leave.
+      data: { paused, decideAt: null, updatedAt: tx.now() },
     })
     await workNow(tx, { projectId, id })
     return getCampaign(tx, id)

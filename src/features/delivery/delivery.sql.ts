@@ -142,6 +142,8 @@ export type DueEmail = {
   suppressed: boolean
   templateId: string | null
   campaignId: string | null
+  /** Of its campaign; null when it has none. */
+  variant: number | null
   sourceType: string
   attachmentSetId: string | null
   html: string | null
@@ -170,7 +172,7 @@ export const readDueMail = statement<{ projectIds: string[]; ids: string[] }, Du
   `select e.project_id as "projectId", e.id, e.to_email as "toEmail", e.to_name as "toName", e."from",
      e.from_name as "fromName", e.reply_to as "replyTo", e.subject, e.type, e.message_id as "messageId",
      e.created_at as "createdAt", c.subscribed, s.email is not null as suppressed,
-     e.template_id as "templateId", e.campaign_id as "campaignId", e.source_type as "sourceType",
+     e.template_id as "templateId", e.campaign_id as "campaignId", e.variant, e.source_type as "sourceType",
      e.attachment_set_id as "attachmentSetId", content.html, content.headers,
      d.dkim_selector as "dkimSelector", d.dkim_private_key as "dkimPrivateKey", d.domain as "dkimDomain",
      d.status as "domainStatus", d.mailbox_only as "domainMailboxOnly", e.contact_id as "contactId",

@@ -1,6 +1,6 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
-import { campaignSources } from './campaign-sources.ts'
+import { campaignSources, contentKey } from './campaign-sources.ts'
 import { compose } from './compose.ts'
 import { campaignMail } from './emails.sql.ts'
 
@@ -18,11 +18,10 @@ export async function campaignBodies(ctx: Ctx, ids: string[]): Promise<Map<strin
   const projectId = projectIdOf(ctx)
   const mail = await ctx.sql(campaignMail, { projectId, ids, firstKept: firstKeptId(ctx) })
   if (mail.length === 0) return new Map()
-  const campaignIds = [...new Set(mail.map(({ campaignId }) => campaignId))]
-  const sources = await campaignSources(ctx.sql, projectId, campaignIds)
+  const sources = await campaignSources(ctx.sql, projectId, mail)
   const bodies = new Map<string, string>()
-  for (const { id, campaignId, contactId, toEmail, subscribed, variables } of mail) {
-    const source = sources.get(campaignId)
+  for (const { id, contactId, toEmail, subscribed, variables, ...content } of mail) {
+    const source = sources.get(contentKey(content))
     if (!source) continue
     const data = variables ?? {}
     const contact = { projectId, contactId, emailId: id, email: toEmail, subscribed, data }
