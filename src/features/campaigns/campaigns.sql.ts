@@ -1,5 +1,6 @@
 import type { PredicateParams } from '../../audience/compile.sql.ts'
 import { DATABASE_NOW } from '../../db/database-clock.ts'
+import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { analyticStatement, statement } from '../../db/sql.ts'
 import type { AudienceType, MessageType } from '../../generated/prisma/enums.ts'
 import type { CampaignCounts } from '../../messages/campaign-counts.rules.ts'
@@ -70,43 +71,59 @@ export const isMember = statement<{ projectId: string; email: string }, { member
 
 /**
  * Stores a test of a campaign for delivery. Whoever asks for one gets it, subscribed or not, so it is stored as
- * transactional mail. A member of the project who is no contact becomes one, who gets nothing else by that: a message
- * belongs to a contact.
+ * transactional mail. A message belongs to a contact, so a member of the project who is none becomes a hidden one: no
+ * request and no audience finds it, and it is removed with its message a day later. Returns nothing when the contact has been
+ * deleted meanwhile.
  */
-export const storeTest = statement<{
-  projectId: string
-  contactId: string
-  emailId: string
-  to: string
-  from: string
-  fromName: string | null
-  replyTo: string | null
-  subject: string
-  html: string
-  headers: string
-  messageId: string
-  priority: Priority
-  now: Date
-  clockShift: number
-}>(
+export const storeTest = statement<
+  {
+    projectId: string
+    contactId: string
+    /** Of a member who is no contact; null for contacts. */
+    erasureId: string | null
+    emailId: string
+    to: string
+    from: string
+    fromName: string | null
+    replyTo: string | null
+    subject: string
+    html: string
+    headers: string
+    messageId: string
+    priority: Priority
+    now: Date
+    clockShift: number
+  },
+  { id: string }
+>(
   'store-campaign-test',
-  `with member as (
+  `with hidden as (
      insert into contacts (project_id, id, email, subscribed, created_at, updated_at)
-     values (:projectId::uuid, :contactId::uuid, :to, false, :now::timestamptz, :now::timestamptz)
-     on conflict (project_id, id) do nothing
+     select :projectId::uuid, :contactId::uuid, '${ERASED}' || :contactId::uuid, false, :now::timestamptz, :now::timestamptz
+     where :erasureId::uuid is not null
+     returning id
    ),
+   erasure as (
+     insert into contact_erasures (project_id, id, contact_id, attachment_sets, due_at)
+     select :projectId::uuid, :erasureId::uuid, id, '{}', ${DATABASE_NOW} + interval '1 day' from hidden
+   ),
+   known as materialized (
+     select id from contacts where project_id = :projectId::uuid and id = :contactId::uuid for key share
+   ),
+   reader as (select id from hidden union all select id from known),
    email as (
      insert into emails (project_id, id, contact_id, to_email, "from", from_name, reply_to, subject, type, source_type,
        status, message_id, created_at, updated_at)
-     values (:projectId::uuid, :emailId::uuid, :contactId::uuid, :to, :from, :fromName, :replyTo, :subject,
-       'TRANSACTIONAL', 'TEST', 'PENDING', :messageId, :now::timestamptz, :now::timestamptz)
+     select :projectId::uuid, :emailId::uuid, id, :to, :from, :fromName, :replyTo, :subject,
+       'TRANSACTIONAL', 'TEST', 'PENDING', :messageId, :now::timestamptz, :now::timestamptz from reader
    ),
    content as (
      insert into email_contents (project_id, email_id, html, headers)
-     values (:projectId::uuid, :emailId::uuid, :html, :headers::jsonb)
+     select :projectId::uuid, :emailId::uuid, :html, :headers::jsonb from reader
    )
    ${insertDeliveries(`select :projectId::uuid as project_id, :emailId::uuid as email_id, null::uuid as campaign_id,
-     :priority::int as priority, octet_length(:html::text) as size`)}`,
+     :priority::int as priority, octet_length(:html::text) as size from reader`)}
+   returning email_id as id`,
 )
 
 /** Gives a new campaign the A/B test of another one. */

@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { cutText } from '../../lib/text/cut-text.ts'
 import { MAX_SUBJECT } from '../../messages/subject.rules.ts'
 import { PRIORITIES } from '../../queue/define-work.ts'
+import { contactNotFound } from '../contacts/contacts.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
 import { campaignSources, contentKey } from '../emails/campaign-sources.ts'
@@ -47,8 +48,9 @@ export async function testCampaign(
     data: known ? dataOf(known.data) : SAMPLE,
   })
   const { from, fromName, replyTo } = campaign
-  await ctx.sql(storeTest, {
-    ...{ projectId, contactId, emailId, from, fromName, replyTo, now },
+  const erasureId = known ? null : newId(now)
+  const [stored] = await ctx.sql(storeTest, {
+    ...{ projectId, contactId, erasureId, emailId, from, fromName, replyTo, now },
     to: address,
     subject: cutText(MARK + composed.subject, MAX_SUBJECT),
     html: composed.html,
@@ -57,6 +59,7 @@ export async function testCampaign(
     priority: PRIORITIES.transactional,
     clockShift: ctx.services.clockShift(),
   })
+  if (!stored) throw contactNotFound()
   ctx.requestWork(mailDeliveryWork, PRIORITIES.transactional)
   return { emailId, email: address }
 }
