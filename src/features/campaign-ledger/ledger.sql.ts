@@ -141,17 +141,20 @@ const CONTENT = `content as materialized (
 /** Of the campaign that is being released: the winner of its A/B test. */
 const WINNER = '(select winner from campaigns where project_id = :projectId::uuid and id = :campaignId::uuid)'
 
-/** `next` says which recipients that are PENDING come next. */
+/**
+ * `next` says which recipients that are PENDING come next. All keys are handed on from there: beside constants the planner,
+ * which knows nothing of a campaign that has just begun, would go through its whole ledger for each of them.
+ */
 const release = (next: string): string => `
    with ${CONTENT},
    next as materialized (
-     select contact_id, email_id, variant as was_variant, coalesce(variant, ${WINNER}) as variant
+     select project_id, campaign_id, contact_id, email_id, variant as was_variant, coalesce(variant, ${WINNER}) as variant
      from campaign_recipients
      where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'PENDING'
        ${next} limit :limit::int for update
    ),
    judged as materialized (
-     select n.contact_id, n.was_variant, n.variant, n.email_id is null as is_new,
+     select n.project_id, n.campaign_id, n.contact_id, n.was_variant, n.variant, n.email_id is null as is_new,
        coalesce(n.email_id, ${NEW_ID}) as email_id, c.email,
        case when c.id is null then 'SKIPPED'::recipient_status else ${standing('SENDING')} end as status
      from next n
@@ -162,7 +165,7 @@ const release = (next: string): string => `
      update campaign_recipients r set status = j.status, variant = j.variant,
        email_id = case when j.status = 'SENDING' then j.email_id else r.email_id end
      from judged j
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = j.contact_id
+     where r.project_id = j.project_id and r.campaign_id = j.campaign_id and r.contact_id = j.contact_id
      returning r.project_id, r.campaign_id, j.was_variant, r.variant, 'PENDING'::recipient_status as was, r.status
    ),
    sent as materialized (

@@ -4,7 +4,10 @@ import type { RecipientStatus } from '../../generated/prisma/enums.ts'
 import { requeueCtes } from '../../messages/deliveries.sql.ts'
 import { tallyCte } from '../../messages/ledger.sql.ts'
 
-/** What is taken out of the queue again, and what becomes of it: `status` in the ledger, `emailStatus` of the message. */
+/**
+ * What is taken out of the queue again, and what becomes of it: `status` in the ledger, `emailStatus` of the message. The keys
+ * are handed on, as in the statements that queue recipients.
+ */
 const recall = (status: 'PENDING' | 'CANCELLED', emailStatus: string | null) => `
    recalled as (
      delete from deliveries d using (
@@ -18,8 +21,8 @@ const recall = (status: 'PENDING' | 'CANCELLED', emailStatus: string | null) => 
    stopped as (
      ${
        emailStatus === null
-         ? `select e.project_id, e.id, e.campaign_id, e.contact_id from emails e
-     join recalled on e.project_id = recalled.project_id and e.id = recalled.email_id`
+         ? `select e.project_id, e.id, e.campaign_id, e.contact_id
+     from emails e join recalled on e.project_id = recalled.project_id and e.id = recalled.email_id`
          : `update emails e set updated_at = :now::timestamptz,
        status = case when e.status = 'PENDING' then '${emailStatus}' else e.status end
      from recalled
@@ -55,7 +58,7 @@ export const cancelRecipients = statement<Recalling & { now: Date }, { count: nu
        select project_id, campaign_id, contact_id from campaign_recipients
        where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'PENDING'
        order by contact_id limit :limit::int for update) few
-     where r.project_id = :projectId::uuid and r.campaign_id = :campaignId::uuid and r.contact_id = few.contact_id
+     where r.project_id = few.project_id and r.campaign_id = few.campaign_id and r.contact_id = few.contact_id
      returning r.project_id, r.campaign_id, r.variant, 'PENDING'::recipient_status as was, r.status, r.email_id
    ),
    held as (
@@ -73,12 +76,12 @@ export const retryRecipients = statement<
 >(
   'retry-campaign-recipients',
   `with failed as (
-     select project_id, campaign_id, contact_id, email_id from campaign_recipients
+     select project_id, contact_id, email_id from campaign_recipients
      where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'FAILED'
        and contact_id > :after::uuid
      order by contact_id limit :limit::int for update
    ),
-   ${requeueCtes('select :projectId::uuid as project_id, email_id from failed')},
+   ${requeueCtes('select project_id, email_id from failed')},
    ${tallyCte('select * from ledger')}
    select contact_id as "contactId", exists (select from queued q where q.email_id = failed.email_id) as queued
    from failed order by contact_id`,

@@ -239,6 +239,24 @@ scenario('An A/B test', startService, (test) => {
     await assertVariantsAddUp(service, id, project)
   })
 
+  test('is decided all the same when the worker is cut off in the middle', async (service) => {
+    const { project, id } = await tested(service, 'cut-off', 30)
+    service.clock.advance(61 * MINUTE)
+    const held = await hold(service.databaseUrl, 'lock table campaign_variants in access exclusive mode')
+    const slice = tried(() => advanceCampaignsJob.slice(service.ctx(project.id), turnOf(project.id)))
+    await held.waiters(1)
+    await service.sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    await held.release()
+    await slice
+    assert.is((await reached(service, id, 'SENT', project)).sentCount, 30)
+    assert.is((await testOf(service, id, project)).winner, 1)
+    assert.is((await mailOf(service, 'cut-off-')).length, 30)
+    await assertVariantsAddUp(service, id, project)
+  })
+
   test('waits while the campaign is paused, ends with it, and its time begins anew', async (service) => {
     const { project, id } = await tested(service, 'halted', 30)
     const act = (name: string) =>
