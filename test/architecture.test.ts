@@ -210,6 +210,11 @@ scenario('The sources', nothingShared, (test) => {
     }
   })
 
+  test('put messages into the delivery queue in one place', () => {
+    const writers = filesOf('src/**/*.ts').filter((file) => /insert into deliveries/i.test(textOf(file)))
+    assert.equal(writers, ['src/messages/deliveries.sql.ts'])
+  })
+
   test('read the environment in one place', () => {
     const readers = filesOf('src/**/*.ts').filter((file) => /\bprocess\s*(\.|\[.)env\b/.test(textOf(file)))
     assert.equal(readers, ['src/config.ts'])

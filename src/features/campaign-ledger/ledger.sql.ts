@@ -141,10 +141,7 @@ const CONTENT = `content as materialized (
 /** Of the campaign that is being released: the winner of its A/B test. */
 const WINNER = '(select winner from campaigns where project_id = :projectId::uuid and id = :campaignId::uuid)'
 
-/**
- * `next` says which recipients that are PENDING come next. All keys are handed on from there: beside constants the planner,
- * which knows nothing of a campaign that has just begun, would go through its whole ledger for each of them.
- */
+/** `next` says which recipients that are PENDING come next. */
 const release = (next: string): string => `
    with ${CONTENT},
    next as materialized (

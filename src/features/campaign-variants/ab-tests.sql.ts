@@ -19,6 +19,15 @@ export const readVariants = statement<{ projectId: string; campaignId: string },
    where v.project_id = :projectId::uuid and v.campaign_id = :campaignId::uuid order by v.number`,
 )
 
+/** How many bytes the texts of the variants have together. Keys: the primary ones. */
+export const variantBytes = statement<{ projectId: string; campaignId: string }, { bytes: number }>(
+  'campaign-variant-bytes',
+  `select coalesce(sum(octet_length(coalesce(v.body, c.body)) + octet_length(coalesce(v.subject, c.subject))), 0)::int
+     as bytes
+   from campaign_variants v join campaigns c on c.project_id = v.project_id and c.id = v.campaign_id
+   where v.project_id = :projectId::uuid and v.campaign_id = :campaignId::uuid`,
+)
+
 /** The counters of the variants of a campaign, in their order, and no texts. Keys: the primary ones. */
 export const variantResults = statement<
   { projectId: string; campaignId: string },

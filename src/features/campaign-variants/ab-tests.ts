@@ -11,7 +11,14 @@ import {
 import { assertSyntax } from '../templates/syntax.ts'
 import type { AbTestInput } from './ab-tests.input.ts'
 import { limitsOf, winnerOf } from './ab-tests.rules.ts'
-import { readVariants, setDecision, setWinner, type Variant, variantResults } from './ab-tests.sql.ts'
+import {
+  readVariants,
+  setDecision,
+  setWinner,
+  type Variant,
+  variantBytes,
+  variantResults,
+} from './ab-tests.sql.ts'
 
 export type AbTest = {
   testPercent: number
@@ -22,11 +29,13 @@ export type AbTest = {
   variants: Variant[]
 }
 
-/** The A/B test of a campaign; null without one. */
+/** The A/B test of a campaign, read when there is room for it; null without one. Throws SERVICE_UNAVAILABLE. */
 export async function getAbTest(ctx: Ctx, campaignId: string): Promise<AbTest | null> {
   const campaign = await getCampaignState(ctx, campaignId)
   const { projectId, id, testPercent, testMetric, testMinutes, decideAt, winner } = campaign
   if (testPercent === null || testMetric === null || testMinutes === null) return null
+  const [size] = await ctx.sql(variantBytes, { projectId, campaignId: id })
+  await ctx.answerBytes.takeAnswer(size?.bytes ?? 0)
   const variants = await ctx.sql(readVariants, { projectId, campaignId: id })
   return {
     ...{ testPercent, metric: testMetric, decideAfterMinutes: testMinutes },
@@ -41,7 +50,7 @@ export async function setAbTest(ctx: Ctx, id: string, test: AbTestInput | null):
     if (subject !== undefined) await assertSyntax(ctx, `variants.${index}.subject`, subject)
     if (body !== undefined) await assertSyntax(ctx, `variants.${index}.body`, body)
   }
-  return ctx.atomically(async (tx) => {
+  await ctx.atomically(async (tx) => {
     const { projectId, id: campaignId, localTime } = await lockedCampaign(tx, id, 'update')
     if (test && localTime !== null) {
       throw conflict('A campaign that is sent in the time zones of its recipients can have no A/B test.')
@@ -64,24 +73,25 @@ export async function setAbTest(ctx: Ctx, id: string, test: AbTestInput | null):
       },
       select: { id: true },
     })
-    return getAbTest(tx, campaignId)
   })
+  return test && getAbTest(ctx, id)
 }
 
 /** Ends an A/B test at once: whoever is not in it gets this variant. Throws CONFLICT when there is a winner. */
 export async function pickWinner(ctx: Ctx, id: string, number: number): Promise<AbTest | null> {
-  return ctx.atomically(async (tx) => {
+  await ctx.atomically(async (tx) => {
     const campaign = await lockedCampaign(tx, id, 'pickWinner')
-    const test = await getAbTest(tx, campaign.id)
-    if (!test) throw conflict('The campaign has no A/B test.')
-    if (test.winner !== null) throw conflict(`Variant ${test.winner} has won the A/B test already.`)
-    if (!test.variants.some((variant) => variant.number === number)) {
-      throw fieldError('variant', 'custom', `must be the number of a variant, 1 to ${test.variants.length}`)
+    const { projectId, id: campaignId, testPercent, winner } = campaign
+    if (testPercent === null) throw conflict('The campaign has no A/B test.')
+    if (winner !== null) throw conflict(`Variant ${winner} has won the A/B test already.`)
+    const variants = await tx.sql(variantResults, { projectId, campaignId })
+    if (!variants.some((variant) => variant.number === number)) {
+      throw fieldError('variant', 'custom', `must be the number of a variant, 1 to ${variants.length}`)
     }
     await noteWinner(tx, campaign, number)
     await workNow(tx, campaign)
-    return { ...test, winner: number, decidesAt: null }
   })
+  return getAbTest(ctx, id)
 }
 
 const noteWinner = (tx: Ctx, { projectId, id }: CampaignState, winner: number) =>

@@ -69,7 +69,10 @@ scenario('A campaign at a local time', startService, (test) => {
     for (const [hours, there] of moments) {
       service.clock.advance(hours * HOUR)
       goOn(service, project)
-      await until(`${there.length} have it`, async () => (await arrived()).length === there.length)
+      await until(`${there.length} have it`, async () => {
+        const { sentCount, sendingCount } = await stats(service, id, project)
+        return sentCount === there.length && sendingCount === 0
+      })
       assert.equal(await arrived(), there)
       const found = await stats(service, id, project)
       assert.equal([found.status, found.totalRecipients], ['SENDING', 5])
