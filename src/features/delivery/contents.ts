@@ -25,7 +25,7 @@ const BUSY_MS = 2_000
 /** A message as it is handed over. `rendered` is null unless it is a campaign's, which is rendered here. */
 export type Content = { email: DueEmail; text: string; rendered: Rendered | null }
 
-/** `keys` are those of the contact's data that it is rendered with. */
+/** The content of a campaign; `keys` are the keys of contacts' data that it uses. */
 type Source = CampaignSource & { keys: ReadonlySet<string> }
 
 /**
