@@ -1,6 +1,7 @@
 import { builder } from './graphql/builder.ts'
 import './features/campaigns/campaigns.graphql.ts'
 import './features/campaigns/campaign-actions.graphql.ts'
+import './features/campaign-variants/ab-tests.graphql.ts'
 import './features/campaign-ledger/recipients.graphql.ts'
 import './features/campaign-ledger/explain-delivery.graphql.ts'
 import './features/configuration/configuration.graphql.ts'

@@ -69,7 +69,7 @@ const MAY_IMPORT: Record<Role, Role[]> = {
   templating: ['rules'],
   audience: ['kernel', 'db', 'rules'],
   changes: ['kernel', 'db', 'queue definition'],
-  messages: [],
+  messages: ['db'],
   pages: [],
   http: ['kernel', 'pages'],
   graphql: ['kernel', 'http', 'generated'],
@@ -208,6 +208,11 @@ scenario('The sources', nothingShared, (test) => {
       const listed = imports.filter(({ from }) => from === list).map(({ to }) => `src/${to}`)
       for (const file of filesOf(`src/features/**/*.${suffix}.ts`)) assert.ok(listed.includes(file), file)
     }
+  })
+
+  test('put messages into the delivery queue in one place', () => {
+    const writers = filesOf('src/**/*.ts').filter((file) => /insert into deliveries/i.test(textOf(file)))
+    assert.equal(writers, ['src/messages/deliveries.sql.ts'])
   })
 
   test('read the environment in one place', () => {

@@ -39,6 +39,17 @@ export const timeWhen = (event: string) =>
     description: `Time when ${event}, in UTC with milliseconds; null until then.`,
   }) as const
 
+/** The fields of a message that is written once and sent many times: a template, or a campaign. */
+export const MESSAGE_FIELDS = {
+  name: { description: 'Internal name, never sent; it need not be unique.' },
+  description: { nullable: true, description: 'Internal note, never sent; null without one.' },
+  subject: { description: 'Subject with {{variable}} placeholders, which are filled for each recipient.' },
+  body: { description: 'HTML with {{variable}} placeholders, which are filled for each recipient.' },
+  from: { description: 'Address of the sender, in lower case.' },
+  fromName: { nullable: true, description: 'Display name of the sender; null without one.' },
+  replyTo: { nullable: true, description: 'Address for replies; null when they go to the sender.' },
+} as const
+
 /** The arguments of an operation that takes an Idempotency-Key; over REST they are headers. */
 export const idempotencyArguments = builder.args((t) => ({
   idempotencyKey: t.string({

@@ -15,9 +15,6 @@ const ORDERS =
 
 const MESSAGE_ID_LISTS = /^(?:in-reply-to|references)$/i
 
-/** The longest subject, in characters: a line of a message (RFC 5322, 2.1.1). */
-export const MAX_SUBJECT = 998
-
 export function isHeaderName(name: string): boolean {
   return FIELD_NAME.test(name)
 }

@@ -10,14 +10,14 @@ const change = (state: string): string =>
   `(count(*) filter (where m.status = '${state}') - count(*) filter (where m.was = '${state}'))::int`
 
 /**
- * The CTE `tally`, for a select (project_id, campaign_id, was, status) of rows of the ledger that were moved; `was` is
- * null for those that are new. `status` and `was` are of the type recipient_status.
+ * The CTE `tally`, for a select (project_id, campaign_id, variant, was, status) of rows of the ledger that were moved;
+ * `was` is null for those that are new, `status` for those that count for another variant from here on. `status` and `was` are of the type recipient_status.
  */
 export const tallyCte = (moved: string): string => `
   tally as (
-    insert into campaign_tallies (project_id, campaign_id, id, ${STATES.join(', ').toLowerCase()})
-    select m.project_id, m.campaign_id, gen_random_uuid(), ${STATES.map(change).join(', ')}
-    from (${moved}) m group by m.project_id, m.campaign_id
+    insert into campaign_tallies (project_id, campaign_id, id, variant, ${STATES.join(', ').toLowerCase()})
+    select m.project_id, m.campaign_id, gen_random_uuid(), m.variant, ${STATES.map(change).join(', ')}
+    from (${moved}) m group by m.project_id, m.campaign_id, m.variant
   )`
 
 /**
@@ -34,11 +34,11 @@ export const DELETED_RECIPIENTS = `
       status = case when listed.status in ('PENDING', 'SENDING') then 'SKIPPED' else listed.status end
     from listed
     where r.project_id = listed.project_id and r.campaign_id = listed.campaign_id and r.contact_id = listed.contact_id
-    returning r.project_id, r.campaign_id, listed.status as was, r.status
+    returning r.project_id, r.campaign_id, r.variant, listed.status as was, r.status
   ),
   ${tallyCte('select * from nameless where was <> status')}`
 
-/** What the tallies count. The columns of a campaign are called the same, with `_count` behind. */
+/** What the tallies count. The columns of a campaign and of its variants are called the same, with `_count` behind. */
 export const COUNTED = [
   'pending',
   'sending',
@@ -54,6 +54,14 @@ export const COUNTED = [
   'complained',
   'unsubscribed',
 ] as const
+
+/** The counters of a row, of a campaign or a variant, with what the sums `t` of tallies add to them. */
+export const countersOf = (row: string): string =>
+  COUNTED.map((name) => `(${row}.${name}_count + coalesce(t.${name}, 0))::int as "${name}Count"`).join(', ')
+
+/** Adds the sums `summed` to the counters of a row. */
+export const addToCounters = (row: string): string =>
+  COUNTED.map((name) => `${name}_count = ${row}.${name}_count + summed.${name}`).join(', ')
 
 /** The sums of tallies, each by its name. */
 export const SUMS = COUNTED.map((name) => `sum(${name})::int as ${name}`).join(', ')

@@ -14,6 +14,7 @@ const HAND_WRITTEN = [
   'extension btree_gin',
   'extension pg_trgm',
   'function abort_statement',
+  'index campaign_recipients_due',
   'index campaigns_next',
   'index campaigns_next_of_project',
   'index contact_field_deletions_running',

@@ -1,9 +1,11 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { isDatabaseUnavailable, isTimeOut, limitTime } from '../../db/sql.ts'
 import type { SliceResult, Turn } from '../../queue/define-work.ts'
+import { workOn } from '../campaigns/campaign-work.ts'
+import { holdCampaign } from '../campaigns/find-campaign.ts'
 import { finishCampaign } from '../campaigns/run-campaign.ts'
 import { makeSmaller, nextStep } from './campaign-steps.ts'
-import { foldTallies, holdCampaign, nextCampaign, talliedCampaigns, workAfter } from './ledger.sql.ts'
+import { foldTallies, nextCampaign, talliedCampaigns } from './ledger.sql.ts'
 
 const STEP_TIMEOUT_MS = 5_000
 /** Until a campaign is tried again whose step took too long, or failed otherwise. */
@@ -31,7 +33,7 @@ async function foldAll(ctx: Ctx): Promise<void> {
   const projectId = projectIdOf(ctx)
   for (const { id } of await ctx.sql(talliedCampaigns, { projectId, limit: MAX_TALLIED })) {
     await ctx.atomically(async (tx) => {
-      await tx.sql(holdCampaign, { projectId, id })
+      await holdCampaign(tx, id)
       await tx.sql(foldTallies, { projectId, id, limit: MAX_FOLDED })
     })
   }
@@ -41,9 +43,8 @@ async function foldAll(ctx: Ctx): Promise<void> {
 async function putOff(ctx: Ctx, id: string, error: unknown): Promise<void> {
   if (isTimeOut(error)) await makeSmaller(ctx, id)
   else ctx.log.error({ err: error, campaignId: id }, 'a campaign cannot go on at present; it is tried again')
-  const clockShift = ctx.services.clockShift()
   const afterMs = isTimeOut(error) ? TIMED_OUT_MS : FAILED_MS
-  await ctx.sql(workAfter, { projectId: projectIdOf(ctx), id, afterMs, clockShift })
+  await workOn(ctx, { projectId: projectIdOf(ctx), id }, { afterMs })
 }
 
 /** Milliseconds until there is something to do, 0 after something was done, null when nothing is left. */
@@ -56,8 +57,8 @@ async function advanceNext(ctx: Ctx): Promise<number | null> {
       const [next] = await tx.sql(nextCampaign, { projectId, clockShift })
       if (!next || next.afterMs > 0) return { waitMs: next ? next.afterMs : null, isComplete: false }
       taken = next.id
-      const { afterMs, isComplete = false } = await nextStep(tx, next.id)
-      await tx.sql(workAfter, { projectId, id: next.id, afterMs, clockShift })
+      const { afterMs, isComplete = false } = await nextStep(tx, next)
+      await workOn(tx, { projectId, id: next.id }, { afterMs })
       return { waitMs: 0, isComplete }
     })
     if (isComplete && taken !== null) await finishCampaign(ctx, taken)

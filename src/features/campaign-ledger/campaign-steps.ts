@@ -2,11 +2,20 @@ import { rangeEnd } from '../../audience/scan.sql.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
 import { PRIORITIES } from '../../queue/define-work.ts'
+import { decide, testLimits } from '../campaign-variants/ab-tests.ts'
 import { conditionOf } from '../campaigns/audience.ts'
-import { type Campaign, getCampaign } from '../campaigns/campaigns.ts'
+import { type CampaignState, getCampaignState } from '../campaigns/find-campaign.ts'
+import { forgetZoneTimes } from '../campaigns/local-times.ts'
 import { begin } from '../campaigns/run-campaign.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
-import { freezeRange, releaseRecipients, shrinkSteps } from './ledger.sql.ts'
+import {
+  freezeRange,
+  nextTurn,
+  releaseDue,
+  releaseRecipients,
+  shrinkSteps,
+  type Turns,
+} from './ledger.sql.ts'
 import { cancelRecipients, holdDeliveries, nextDelivery, removeRecipients } from './recall.sql.ts'
 
 /** Messages of a campaign that are in the delivery queue at most: it can be stopped at once. */
@@ -33,11 +42,9 @@ const FIRST_ID = earliestId(new Date(0))
 type Step = { afterMs: number | null; isComplete?: boolean }
 
 /** Does a part of what a campaign, which is locked, needs next. */
-export async function nextStep(tx: Ctx, id: string): Promise<Step> {
-  const where = { projectId_id: { projectId: projectIdOf(tx), id } }
-  const { deleted } = await tx.db.campaign.findUniqueOrThrow({ where, select: { deleted: true } })
+export async function nextStep(tx: Ctx, { id, deleted }: { id: string; deleted: boolean }): Promise<Step> {
   if (deleted) return remove(tx, id)
-  const campaign = await getCampaign(tx, id)
+  const campaign = await getCampaignState(tx, id)
   switch (campaign.status) {
     case 'SCHEDULED':
       await begin(tx, campaign)
@@ -53,14 +60,15 @@ export async function nextStep(tx: Ctx, id: string): Promise<Step> {
 }
 
 /** The ledger grows and messages are queued in turns, so that the first ones do not wait for the last contact. */
-async function send(tx: Ctx, campaign: Campaign): Promise<Step> {
+async function send(tx: Ctx, campaign: CampaignState): Promise<Step> {
   const { isFrozen, pendingCount, sendingCount } = campaign
   const room = MAX_QUEUED - sendingCount
   const wanted = Math.min(CHUNK, pendingCount)
   // A few at a time would cost as much as many.
   if (wanted > 0 && room >= wanted && (isFrozen || wanted === CHUNK)) {
-    await release(tx, campaign, wanted)
-    return { afterMs: 0 }
+    const taken = await release(tx, campaign, wanted)
+    if (taken > 0) return { afterMs: 0 }
+    if (isFrozen) return { afterMs: await waitForTurns(tx, campaign) }
   }
   if (!isFrozen) {
     await freeze(tx, campaign)
@@ -70,15 +78,28 @@ async function send(tx: Ctx, campaign: Campaign): Promise<Step> {
   return { afterMs: await waitForLast(tx, campaign), isComplete: sendingCount === 0 }
 }
 
+/** How the recipients take turns. */
+const turnsOf = ({ testPercent, localTime }: CampaignState): Turns =>
+  testPercent !== null ? 'test' : localTime !== null ? 'zones' : 'plain'
+
+/** Milliseconds until recipients may have their turn who wait for the winner of an A/B test, or for a time. */
+async function waitForTurns(tx: Ctx, campaign: CampaignState): Promise<number> {
+  const { projectId, id, testPercent, winner } = campaign
+  if (testPercent !== null && winner === null) return decide(tx, campaign)
+  const clockShift = tx.services.clockShift()
+  const [next] = await tx.sql(nextTurn, { projectId, campaignId: id, clockShift })
+  return Math.max(0, next?.afterMs ?? FULL_MS)
+}
+
 /** Milliseconds until the messages that are still queued, or being handed over, may have changed. */
-async function waitForLast(tx: Ctx, { projectId, id }: Campaign): Promise<number> {
+async function waitForLast(tx: Ctx, { projectId, id }: CampaignState): Promise<number> {
   const clockShift = tx.services.clockShift()
   const [row] = await tx.sql(nextDelivery, { projectId, campaignId: id, clockShift })
   return Math.min(LONGEST_WAIT_MS, Math.max(WAITING_MS, row?.afterMs ?? 0))
 }
 
 /** Writes the next contacts of the audience into the ledger. */
-async function freeze(tx: Ctx, campaign: Campaign): Promise<void> {
+async function freeze(tx: Ctx, campaign: CampaignState): Promise<void> {
   const { projectId, id, type, audience, startedAt, upTo, frozenTo, stepSize } = campaign
   if (upTo === null || startedAt === null) throw new Error(`Campaign ${id} has not begun`)
   const began = performance.now()
@@ -87,13 +108,20 @@ async function freeze(tx: Ctx, campaign: Campaign): Promise<void> {
   const until = end?.id ?? upTo
   const condition = conditionOf(audience, startedAt)
   const range = { projectId, campaignId: id, type, after, until }
-  await tx.sql(freezeRange(condition), { ...range, ...condition.params })
+  const limits = await testLimits(tx, campaign)
+  await tx.sql(freezeRange(condition, turnsOf(campaign)), {
+    ...range,
+    ...(limits && { limits, startedAt }),
+    ...condition.params,
+  })
+  const isFrozen = until >= upTo
+  if (isFrozen) await forgetZoneTimes(tx, campaign)
   const tookMs = performance.now() - began
   await tx.db.campaign.update({
     where: { projectId_id: { projectId, id } },
     data: {
       frozenTo: until,
-      isFrozen: until >= upTo,
+      isFrozen,
       ...(tookMs < QUICK_MS && { stepSize: Math.min(MAX_STEP, stepSize * 2) }),
       // Who stops the campaign waits for the end of a step.
       ...(tookMs > SLOW_MS && { stepSize: Math.max(MIN_STEP, Math.floor(stepSize / 2)) }),
@@ -101,27 +129,28 @@ async function freeze(tx: Ctx, campaign: Campaign): Promise<void> {
   })
 }
 
-async function release(tx: Ctx, campaign: Campaign, limit: number): Promise<void> {
-  const { projectId, id: campaignId, type, subject, body, from, fromName, replyTo } = campaign
-  const [done] = await tx.sql(releaseRecipients, {
-    ...{ projectId, campaignId, type, subject, from, fromName, replyTo, limit },
-    size: Buffer.byteLength(body),
+/** Queues the messages of recipients whose turn it is; returns how many recipients were looked at. */
+async function release(tx: Ctx, campaign: CampaignState, limit: number): Promise<number> {
+  const { projectId, id: campaignId, type } = campaign
+  const [done] = await tx.sql(turnsOf(campaign) === 'plain' ? releaseRecipients : releaseDue, {
+    ...{ projectId, campaignId, type, limit },
     priority: PRIORITIES.campaign,
     now: tx.now(),
     clockShift: tx.services.clockShift(),
   })
   if (done && done.released > 0) tx.requestWork(mailDeliveryWork, PRIORITIES.campaign, 'left')
+  return done?.taken ?? 0
 }
 
 /** Takes queued messages back. What is being handed over at this moment is looked at again until it is settled. */
-async function hold(tx: Ctx, campaign: Campaign): Promise<Step> {
+async function hold(tx: Ctx, campaign: CampaignState): Promise<Step> {
   const { projectId, id, sendingCount } = campaign
   const [held] = await tx.sql(holdDeliveries, { projectId, campaignId: id, limit: CHUNK })
   if (held && held.count > 0) return { afterMs: 0 }
   return { afterMs: sendingCount > 0 ? await waitForLast(tx, campaign) : null }
 }
 
-async function cancel(tx: Ctx, campaign: Campaign): Promise<Step> {
+async function cancel(tx: Ctx, campaign: CampaignState): Promise<Step> {
   const { projectId, id, sendingCount } = campaign
   const [stopped] = await tx.sql(cancelRecipients, { projectId, campaignId: id, limit: CHUNK, now: tx.now() })
   if (stopped && stopped.count > 0) return { afterMs: 0 }

@@ -14,6 +14,17 @@ const DeliveryExplanationRef = builder.objectRef<DeliveryExplanation>('DeliveryE
       nullable: true,
       description: 'State of the contact in the ledger of the campaign; null when it is not in it.',
     }),
+    variant: t.exposeInt('variant', {
+      nullable: true,
+      description:
+        'Number of the variant that the contact gets; null without an A/B test, and while that depends on the winner.',
+    }),
+    turnAt: t.expose('turnAt', {
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'Time when the turn of the contact comes by its time zone, in UTC; null when the campaign was not scheduled by the clocks of its recipients.',
+    }),
     isInAudience: t.exposeBoolean('isInAudience', {
       nullable: true,
       description:

@@ -8,6 +8,10 @@ export type DeliveryFacts = {
   error: string | null
   nextAttemptAt: Date | null
   isThrottled: boolean
+  /** When its turn comes by its time zone; null when the campaign does not look at that. */
+  turnAt: Date | null
+  /** It is not in the A/B test, which has no winner. */
+  waitsForWinner: boolean
 }
 
 /** One sentence for people that answers why the contact has the message or not. */
@@ -16,9 +20,7 @@ export function answerOf(facts: DeliveryFacts): string {
     case null:
       return notListed(facts)
     case 'PENDING':
-      return facts.campaign.paused
-        ? 'The campaign is paused; the contact gets it when it is resumed.'
-        : 'The turn of the contact has not come.'
+      return pending(facts)
     case 'SENDING':
       return onItsWay(facts)
     case 'SENT':
@@ -34,6 +36,14 @@ export function answerOf(facts: DeliveryFacts): string {
     default:
       return 'The campaign was cancelled before the message was handed over.'
   }
+}
+
+function pending({ campaign, turnAt, waitsForWinner }: DeliveryFacts): string {
+  if (campaign.paused) return 'The campaign is paused; the contact gets it when it is resumed.'
+  if (waitsForWinner) return 'The contact gets the variant that wins the A/B test, when that is known.'
+  return turnAt
+    ? `The turn of the contact comes at ${turnAt.toISOString()}, by its time zone.`
+    : 'The turn of the contact has not come.'
 }
 
 function notListed({ campaign, contact }: DeliveryFacts): string {

@@ -6,16 +6,18 @@ import type { Email, Event, Suppression } from '../../generated/prisma/client.ts
 import type { RecipientStatus } from '../../generated/prisma/enums.ts'
 import { isId } from '../../lib/ids.ts'
 import { audienceFrom, resolveAudience } from '../campaigns/audience.ts'
-import { type Campaign, getCampaign } from '../campaigns/campaigns.ts'
+import { type CampaignState, getCampaignState } from '../campaigns/find-campaign.ts'
 import { contactNotFound } from '../contacts/contacts.ts'
 import { answerOf } from './explain-delivery.rules.ts'
-import { queueOf } from './recall.sql.ts'
+import { queueOf, recipientOf } from './recall.sql.ts'
 
 const MAX_EVENTS = 100
 
 export type DeliveryExplanation = {
   answer: string
   status: RecipientStatus | null
+  variant: number | null
+  turnAt: Date | null
   isInAudience: boolean | null
   audience: Explanation | null
   subscribed: boolean | null
@@ -32,12 +34,10 @@ export async function explainDelivery(
   { campaignId, contactId: given }: { campaignId: string; contactId: string },
 ): Promise<DeliveryExplanation> {
   const projectId = projectIdOf(ctx)
-  const campaign = await getCampaign(ctx, campaignId)
+  const campaign = await getCampaignState(ctx, campaignId)
   if (!isId(given)) throw notFound('The contact')
   const contactId = given.toLowerCase()
-  const listed = await ctx.db.campaignRecipient.findUnique({
-    where: { projectId_campaignId_contactId: { projectId, campaignId: campaign.id, contactId } },
-  })
+  const [listed] = await ctx.sql(recipientOf, { projectId, campaignId: campaign.id, contactId })
   const contact = await contactFacts(ctx, campaign, contactId)
   if (!contact && !listed) throw contactNotFound()
   const emailId = listed?.emailId ?? null
@@ -54,13 +54,16 @@ export async function explainDelivery(
   const { nextAttemptAt = null, isThrottled = false } = queue ?? {}
   const status = listed?.status ?? null
   const error = email ? email.error : null
-  const { status: state, paused, type } = campaign
+  const { status: state, paused, type, localTime } = campaign
+  const turnAt = localTime === null ? null : (listed?.dueAt ?? null)
+  const waitsForWinner = listed?.waitsForWinner ?? false
   return {
     answer: answerOf({
       campaign: { status: state, paused, isMarketing: type !== 'TRANSACTIONAL' },
-      ...{ status, contact, error, nextAttemptAt, isThrottled },
+      ...{ status, contact, error, nextAttemptAt, isThrottled, turnAt, waitsForWinner },
     }),
-    ...{ status, nextAttemptAt, isThrottled },
+    ...{ status, nextAttemptAt, isThrottled, turnAt },
+    variant: listed?.variant ?? null,
     isInAudience: contact?.isInAudience ?? null,
     audience: contact?.explanation ?? null,
     subscribed: contact?.subscribed ?? null,
@@ -71,7 +74,7 @@ export async function explainDelivery(
 }
 
 /** The contact as it is at this moment, and whether the audience as of the start has it; null when it is deleted. */
-async function contactFacts(ctx: Ctx, campaign: Campaign, id: string) {
+async function contactFacts(ctx: Ctx, campaign: CampaignState, id: string) {
   const projectId = projectIdOf(ctx)
   const { startedAt, upTo } = campaign
   const audience = startedAt ? audienceFrom(campaign.audience) : await resolveAudience(ctx, campaign)

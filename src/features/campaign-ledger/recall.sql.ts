@@ -1,8 +1,13 @@
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
+import type { RecipientStatus } from '../../generated/prisma/enums.ts'
+import { requeueCtes } from '../../messages/deliveries.sql.ts'
 import { tallyCte } from '../../messages/ledger.sql.ts'
 
-/** What is taken out of the queue again, and what becomes of it: `status` in the ledger, `emailStatus` of the message. */
+/**
+ * What is taken out of the queue again, and what becomes of it: `status` in the ledger, `emailStatus` of the message. The keys
+ * are handed on, as in the statements that queue recipients.
+ */
 const recall = (status: 'PENDING' | 'CANCELLED', emailStatus: string | null) => `
    recalled as (
      delete from deliveries d using (
@@ -16,8 +21,8 @@ const recall = (status: 'PENDING' | 'CANCELLED', emailStatus: string | null) => 
    stopped as (
      ${
        emailStatus === null
-         ? `select e.project_id, e.id, e.campaign_id, e.contact_id from emails e
-     join recalled on e.project_id = recalled.project_id and e.id = recalled.email_id`
+         ? `select e.project_id, e.id, e.campaign_id, e.contact_id
+     from emails e join recalled on e.project_id = recalled.project_id and e.id = recalled.email_id`
          : `update emails e set updated_at = :now::timestamptz,
        status = case when e.status = 'PENDING' then '${emailStatus}' else e.status end
      from recalled
@@ -29,7 +34,7 @@ const recall = (status: 'PENDING' | 'CANCELLED', emailStatus: string | null) => 
      update campaign_recipients r set status = '${status}' from stopped
      where r.project_id = stopped.project_id and r.campaign_id = stopped.campaign_id
        and r.contact_id = stopped.contact_id and r.status = 'SENDING'
-     returning r.project_id, r.campaign_id, 'SENDING'::recipient_status as was, r.status
+     returning r.project_id, r.campaign_id, r.variant, 'SENDING'::recipient_status as was, r.status
    )`
 
 type Recalling = { projectId: string; campaignId: string; limit: number }
@@ -54,13 +59,13 @@ export const cancelRecipients = statement<Recalling & { now: Date }, { count: nu
        where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'PENDING'
        order by contact_id limit :limit::int for update) few
      where r.project_id = few.project_id and r.campaign_id = few.campaign_id and r.contact_id = few.contact_id
-     returning r.project_id, r.campaign_id, 'PENDING'::recipient_status as was, r.status, r.email_id
+     returning r.project_id, r.campaign_id, r.variant, 'PENDING'::recipient_status as was, r.status, r.email_id
    ),
    held as (
      update emails e set status = 'CANCELLED', updated_at = :now::timestamptz from waiting
      where e.project_id = waiting.project_id and e.id = waiting.email_id and e.status = 'PENDING'
    ),
-   ${tallyCte('select * from moved union all select project_id, campaign_id, was, status from waiting')}
+   ${tallyCte('select * from moved union all select project_id, campaign_id, variant, was, status from waiting')}
    select ((select count(*) from recalled) + (select count(*) from waiting))::int as count`,
 )
 
@@ -71,26 +76,13 @@ export const retryRecipients = statement<
 >(
   'retry-campaign-recipients',
   `with failed as (
-     select project_id, campaign_id, contact_id, email_id from campaign_recipients
+     select project_id, contact_id, email_id from campaign_recipients
      where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and status = 'FAILED'
        and contact_id > :after::uuid
      order by contact_id limit :limit::int for update
    ),
-   queued as (
-     update deliveries d set due_at = ${DATABASE_NOW}, attempts = 0 from failed
-     where d.project_id = failed.project_id and d.email_id = failed.email_id and d.due_at = 'infinity'
-     returning d.project_id, d.email_id
-   ),
-   email as (
-     update emails e set status = 'PENDING', attempts = 0, error = null, updated_at = :now::timestamptz from queued
-     where e.project_id = queued.project_id and e.id = queued.email_id
-   ),
-   moved as (
-     update campaign_recipients r set status = 'SENDING' from failed join queued using (project_id, email_id)
-     where r.project_id = failed.project_id and r.campaign_id = failed.campaign_id and r.contact_id = failed.contact_id
-     returning r.project_id, r.campaign_id, 'FAILED'::recipient_status as was, r.status
-   ),
-   ${tallyCte('select * from moved')}
+   ${requeueCtes('select project_id, email_id from failed')},
+   ${tallyCte('select * from ledger')}
    select contact_id as "contactId", exists (select from queued q where q.email_id = failed.email_id) as queued
    from failed order by contact_id`,
 )
@@ -118,6 +110,24 @@ export const nextDelivery = statement<
   'next-campaign-delivery',
   `select (1000 * extract(epoch from min(due_at) - ${DATABASE_NOW}))::float8 as "afterMs" from deliveries
    where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and due_at < 'infinity'`,
+)
+
+/** The row of a contact in the ledger of a campaign. `dueAt` is null without a time, or when it depends on the winner. Key: the primary one. */
+export const recipientOf = statement<
+  { projectId: string; campaignId: string; contactId: string },
+  {
+    status: RecipientStatus
+    emailId: string | null
+    variant: number | null
+    dueAt: Date | null
+    waitsForWinner: boolean
+  }
+>(
+  'campaign-recipient-of',
+  `select status, email_id as "emailId", variant, case when due_at < 'infinity' then due_at end as "dueAt",
+     status = 'PENDING' and coalesce(due_at = 'infinity', false) as "waitsForWinner"
+   from campaign_recipients
+   where project_id = :projectId::uuid and campaign_id = :campaignId::uuid and contact_id = :contactId::uuid`,
 )
 
 /**

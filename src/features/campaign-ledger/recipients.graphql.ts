@@ -4,7 +4,7 @@ import { idOfOther, requiredId } from '../../graphql/common-fields.ts'
 import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { defineEnum } from '../../graphql/inputs/zod-input.ts'
 import { CampaignRef } from '../campaigns/campaigns.graphql.ts'
-import type { Campaign } from '../campaigns/campaigns.ts'
+import type { Campaign } from '../campaigns/find-campaign.ts'
 import { listRecipients, type Recipient } from './recipients.ts'
 import { retryFailed } from './retry-failed.ts'
 
@@ -48,6 +48,11 @@ const CampaignRecipientRef = builder.objectRef<Recipient>('CampaignRecipient').i
   fields: (t) => ({
     contactId: t.exposeID('contactId', idOfOther('the contact, which may have been deleted since')),
     status: t.expose('status', { type: RecipientStatusRef, description: 'State of the recipient.' }),
+    variant: t.exposeInt('variant', {
+      nullable: true,
+      description:
+        'Number of the variant that the recipient gets; null without an A/B test, and while that depends on the winner.',
+    }),
     emailId: t.exposeID('emailId', {
       nullable: true,
       ...idOfOther('the message', 'before there is one, and when it was deleted with the contact'),

@@ -1,8 +1,8 @@
 import type { Ctx } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
 import { PRIORITIES } from '../../queue/define-work.ts'
-import { type Campaign, getCampaign, lockedCampaign } from '../campaigns/campaigns.ts'
-import { workNow } from '../campaigns/run-campaign.ts'
+import { workNow } from '../campaigns/campaign-work.ts'
+import { type Campaign, getCampaign, lockedCampaign } from '../campaigns/find-campaign.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
 import { retryRecipients } from './recall.sql.ts'
 

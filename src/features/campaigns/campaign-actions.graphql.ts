@@ -3,36 +3,39 @@ import { idOf, requiredId } from '../../graphql/common-fields.ts'
 import { CampaignStatusRef } from '../../graphql/enums.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { get, post } from '../../graphql/rest-route.ts'
+import { ratesOf, recipientsOf } from '../../messages/campaign-counts.rules.ts'
 import { CampaignRef } from './campaigns.graphql.ts'
-import { sendCampaignInput, testCampaignInput } from './campaigns.input.ts'
-import { ratesOf, recipientsOf } from './campaigns.rules.ts'
-import { type Campaign, getCampaign } from './campaigns.ts'
+import { localScheduleInput, sendCampaignInput, testCampaignInput } from './campaigns.input.ts'
+import { type CampaignState, getCampaignState } from './find-campaign.ts'
 import { followCampaign } from './follow-campaign.ts'
+import { scheduleLocally } from './local-times.ts'
 import { cancelCampaign, pauseCampaign, sendCampaign } from './run-campaign.ts'
 import { type CampaignTest, testCampaign } from './test-campaign.ts'
 
 const TAG = 'Campaigns'
 const ID = requiredId('campaign')
 
-const SentCampaignRef = builder.objectRef<{ campaign: Campaign; message: string }>('SentCampaign').implement({
-  description: 'A campaign that is being sent, or was scheduled.',
-  fields: (t) => ({
-    id: t.id({ ...idOf('campaign'), resolve: ({ campaign }) => campaign.id }),
-    name: t.string({ description: 'Name of the campaign.', resolve: ({ campaign }) => campaign.name }),
-    status: t.field({
-      type: CampaignStatusRef,
-      description: 'State of the campaign: SENDING or SCHEDULED.',
-      resolve: ({ campaign }) => campaign.status,
+const SentCampaignRef = builder
+  .objectRef<{ campaign: CampaignState; message: string }>('SentCampaign')
+  .implement({
+    description: 'A campaign that is being sent, or was scheduled.',
+    fields: (t) => ({
+      id: t.id({ ...idOf('campaign'), resolve: ({ campaign }) => campaign.id }),
+      name: t.string({ description: 'Name of the campaign.', resolve: ({ campaign }) => campaign.name }),
+      status: t.field({
+        type: CampaignStatusRef,
+        description: 'State of the campaign: SENDING or SCHEDULED.',
+        resolve: ({ campaign }) => campaign.status,
+      }),
+      scheduledFor: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description: 'Time that the campaign is scheduled for, in UTC; null when it was not.',
+        resolve: ({ campaign }) => campaign.scheduledFor,
+      }),
+      message: t.exposeString('message', { description: 'Sentence that says when the campaign is sent.' }),
     }),
-    scheduledFor: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'Time that the campaign is scheduled for, in UTC; null when it was not.',
-      resolve: ({ campaign }) => campaign.scheduledFor,
-    }),
-    message: t.exposeString('message', { description: 'Sentence that says when the campaign is sent.' }),
-  }),
-})
+  })
 
 builder.mutationField('sendCampaign', (t) =>
   t.field({
@@ -50,6 +53,20 @@ builder.mutationField('sendCampaign', (t) =>
       input: t.arg(inputArgument('SendCampaignInput', sendCampaignInput)),
     },
     resolve: (_root, args, ctx) => sendCampaign(ctx, args.id, args.input),
+  }),
+)
+
+builder.mutationField('scheduleCampaignLocally', (t) =>
+  t.field({
+    description:
+      'Schedules a campaign for a time by the clocks of its recipients. The sending starts when that time comes first anywhere on earth, and the audience is evaluated then; recipients for whom the time is over get it at once.',
+    type: SentCampaignRef,
+    access: 'secretKey',
+    args: {
+      id: t.arg.id(ID),
+      input: t.arg(inputArgument('LocalScheduleInput', localScheduleInput)),
+    },
+    resolve: (_root, args, ctx) => scheduleLocally(ctx, args.id, args.input),
   }),
 )
 
@@ -85,12 +102,16 @@ builder.mutationField('testCampaign', (t) =>
     rest: post('/campaigns/:id/test', TAG, {
       wrapped: true,
       errors: ['FORBIDDEN', 'CAMPAIGN_NOT_FOUND', 'DOMAIN_NOT_VERIFIED'],
+      graphqlOnly: ['variant'],
     }),
     args: {
       id: t.arg.id(ID),
       input: t.arg(inputArgument('TestCampaignInput', testCampaignInput)),
+      variant: t.arg.int({
+        description: 'Number of a variant of its A/B test, 1 to 4; without it the campaign itself.',
+      }),
     },
-    resolve: (_root, args, ctx) => testCampaign(ctx, args.id, args.input.email),
+    resolve: (_root, args, ctx) => testCampaign(ctx, args.id, args.input.email, args.variant ?? null),
   }),
 )
 
@@ -110,7 +131,7 @@ const COUNTERS = {
   unsubscribedCount: 'Number of recipients who unsubscribed by a link of the message.',
 } as const
 
-const CampaignStatsRef = builder.objectRef<Campaign>('CampaignStats').implement({
+const CampaignStatsRef = builder.objectRef<CampaignState>('CampaignStats').implement({
   description:
     'Numbers of a campaign at this moment. Every recipient is in exactly one of the seven states that come first.',
   fields: (t) => ({
@@ -167,7 +188,7 @@ builder.queryField('campaignStats', (t) =>
     access: 'secretKey',
     rest: get('/campaigns/:id/stats', TAG, { wrapped: true, errors: ['CAMPAIGN_NOT_FOUND'] }),
     args: { id: t.arg.id(ID) },
-    resolve: (_root, args, ctx) => getCampaign(ctx, args.id),
+    resolve: (_root, args, ctx) => getCampaignState(ctx, args.id),
   }),
 )
 

@@ -4,6 +4,7 @@ import {
   CREATED_AT,
   idOf,
   idOfOther,
+  MESSAGE_FIELDS,
   PROJECT_ID,
   requiredId,
   timeWhen,
@@ -13,17 +14,16 @@ import { CampaignStatusRef, MessageTypeRef } from '../../graphql/enums.ts'
 import { defineEnum, inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { offsetPageOf, orderArguments, pageArguments } from '../../graphql/offset-page.ts'
 import { create, get, put, remove } from '../../graphql/rest-route.ts'
+import { recipientsOf } from '../../messages/campaign-counts.rules.ts'
 import { campaignInput } from './campaigns.input.ts'
-import { recipientsOf } from './campaigns.rules.ts'
 import {
-  type Campaign,
   createCampaign,
   deleteCampaign,
   duplicateCampaign,
-  getCampaign,
   listCampaigns,
   updateCampaign,
 } from './campaigns.ts'
+import { type Campaign, getCampaign } from './find-campaign.ts'
 
 const AudienceTypeRef = defineEnum<AudienceTypeValue>('AudienceType', {
   description: 'Whom a campaign is for.',
@@ -34,31 +34,21 @@ const AudienceTypeRef = defineEnum<AudienceTypeValue>('AudienceType', {
   },
 })
 
+/** REST does not show it. */
+const GRAPHQL_ONLY = { relation: true }
+
 export const CampaignRef = builder.objectRef<Campaign>('Campaign').implement({
   description: 'One message to an audience, sent once to each contact in it.',
   fields: (t) => ({
     id: t.exposeID('id', idOf('campaign')),
     projectId: t.exposeID('projectId', PROJECT_ID),
-    name: t.exposeString('name', { description: 'Internal name, never sent; it need not be unique.' }),
-    description: t.exposeString('description', {
-      nullable: true,
-      description: 'Internal note, never sent; null without one.',
-    }),
-    subject: t.exposeString('subject', {
-      description: 'Subject with {{variable}} placeholders, which are filled for each recipient.',
-    }),
-    body: t.exposeString('body', {
-      description: 'HTML with {{variable}} placeholders, which are filled for each recipient.',
-    }),
-    from: t.exposeString('from', { description: 'Address of the sender, in lower case.' }),
-    fromName: t.exposeString('fromName', {
-      nullable: true,
-      description: 'Display name of the sender; null without one.',
-    }),
-    replyTo: t.exposeString('replyTo', {
-      nullable: true,
-      description: 'Address for replies; null when they go to the sender.',
-    }),
+    name: t.exposeString('name', MESSAGE_FIELDS.name),
+    description: t.exposeString('description', MESSAGE_FIELDS.description),
+    subject: t.exposeString('subject', MESSAGE_FIELDS.subject),
+    body: t.exposeString('body', MESSAGE_FIELDS.body),
+    from: t.exposeString('from', MESSAGE_FIELDS.from),
+    fromName: t.exposeString('fromName', MESSAGE_FIELDS.fromName),
+    replyTo: t.exposeString('replyTo', MESSAGE_FIELDS.replyTo),
     type: t.expose('type', { type: MessageTypeRef, description: 'Kind of the messages.' }),
     status: t.expose('status', { type: CampaignStatusRef, description: 'State of the campaign.' }),
     paused: t.exposeBoolean('paused', {
@@ -82,6 +72,19 @@ export const CampaignRef = builder.objectRef<Campaign>('Campaign').implement({
       type: 'DateTime',
       nullable: true,
       description: 'Time that the campaign was scheduled for, in UTC; null when it was not.',
+    }),
+    localTime: t.string({
+      nullable: true,
+      description:
+        'Time by the clocks of the recipients that the campaign was scheduled for, ISO 8601 without a time zone; null when it was not.',
+      extensions: GRAPHQL_ONLY,
+      resolve: ({ localTime }) => localTime?.toISOString().slice(0, -'.000Z'.length),
+    }),
+    timeZone: t.exposeString('timeZone', {
+      nullable: true,
+      description:
+        'Time zone of recipients whose own is not known, when the campaign was scheduled by their clocks; null for others.',
+      extensions: GRAPHQL_ONLY,
     }),
     totalRecipients: t.int({
       description:

@@ -1,39 +1,20 @@
 import { z } from 'zod'
-import { id, jsonObject, line, optional } from '../../lib/fields.ts'
-import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
-import { email, messageType } from '../../messages/message.input.ts'
+import { id, jsonObject, optional } from '../../lib/fields.ts'
+import { email, MESSAGE_SCHEMAS, MESSAGE_TEXTS, messageType } from '../../messages/message.input.ts'
 
-export const MAX_NAME = 255
-const MAX_BODY = 1_000_000
-const MAX_DESCRIPTION = 1_000
-const MAX_FROM_NAME = 255
 const MAX_DATE = 100
+
+const { name, description, subject, body, from, fromName, replyTo } = MESSAGE_SCHEMAS
 
 export const campaignInput = z
   .object({
-    name: line(MAX_NAME)
-      .min(1)
-      .describe(`Internal name, never sent, 1 to ${MAX_NAME} characters; it need not be unique.`),
-    description: optional(z.string().max(MAX_DESCRIPTION)).describe(
-      `Internal note, never sent, at most ${MAX_DESCRIPTION} characters.`,
-    ),
-    subject: line(MAX_SUBJECT)
-      .min(1)
-      .describe(
-        `Subject, 1 to ${MAX_SUBJECT} characters on one line; {{variable}} placeholders are filled for each recipient.`,
-      ),
-    body: z
-      .string()
-      .min(1)
-      .max(MAX_BODY)
-      .describe(
-        `HTML, 1 to ${MAX_BODY.toLocaleString('en')} characters; {{variable}} placeholders are filled for each recipient.`,
-      ),
-    from: email.describe('Address of the sender; its domain must be verified for the project.'),
-    fromName: optional(line(MAX_FROM_NAME)).describe(
-      `Display name of the sender, at most ${MAX_FROM_NAME} characters.`,
-    ),
-    replyTo: optional(email).describe('Address for replies; without it they go to the sender.'),
+    name: name.describe(MESSAGE_TEXTS.name),
+    description: optional(description).describe(MESSAGE_TEXTS.description),
+    subject: subject.describe(MESSAGE_TEXTS.subject),
+    body: body.describe(MESSAGE_TEXTS.body),
+    from: from.describe(MESSAGE_TEXTS.from),
+    fromName: optional(fromName).describe(MESSAGE_TEXTS.fromName),
+    replyTo: optional(replyTo).describe(MESSAGE_TEXTS.replyTo),
     type: optional(messageType).describe('Kind of the messages; MARKETING by default.'),
     audienceType: z
       .enum(['ALL', 'SEGMENT', 'FILTERED'])
@@ -80,6 +61,23 @@ export const sendCampaignInput = z
     examples: [{ scheduledFor: '2030-05-01T08:00:00.000Z' }],
   })
 
+export const localScheduleInput = z
+  .object({
+    localTime: z
+      .string()
+      .max(MAX_DATE)
+      .describe(
+        'Time by the clocks of the recipients, ISO 8601 without a time zone, such as 2030-05-01T08:00. The time zone of a contact is `timezone` of its data, an IANA name such as Europe/Berlin.',
+      ),
+    timeZone: optional(z.string().min(1).max(MAX_DATE)).describe(
+      'IANA name of the time zone of contacts that have none, or one that is not known; UTC by default.',
+    ),
+  })
+  .meta({
+    description: 'When to send a campaign, by the clocks of its recipients.',
+    examples: [{ localTime: '2030-05-01T08:00', timeZone: 'Europe/Berlin' }],
+  })
+
 export const testCampaignInput = z
   .object({
     email: email.describe('Address of a contact or of a member of the project.'),
@@ -88,3 +86,4 @@ export const testCampaignInput = z
 
 export type CampaignInput = z.output<typeof campaignInput>
 export type SendCampaignInput = z.output<typeof sendCampaignInput>
+export type LocalScheduleInput = z.output<typeof localScheduleInput>

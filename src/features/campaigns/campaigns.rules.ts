@@ -10,6 +10,7 @@ export type CampaignAction =
   | 'pause'
   | 'resume'
   | 'retryFailed'
+  | 'pickWinner'
   | 'delete'
 
 /** In which states an action is allowed, and how it is told: "A campaign that is SENT cannot be cancelled". */
@@ -29,6 +30,7 @@ const RULES: Record<CampaignAction, Rule> = {
   pause: { from: ['SENDING'], told: 'paused' },
   resume: { from: ['SENDING'], told: 'resumed' },
   retryFailed: { from: ['SENDING', 'SENT'], told: 'sent again to those for whom it failed' },
+  pickWinner: { from: ['SENDING'], told: 'given a winner' },
   delete: { from: ['DRAFT', 'CANCELLED', 'SENT'], told: 'deleted' },
 }
 
@@ -41,60 +43,4 @@ export function obstacleTo(action: CampaignAction, status: CampaignStatus): stri
   const { from, told } = RULES[action]
   const wanted = new Intl.ListFormat('en', { type: 'disjunction' }).format(from)
   return `A campaign that is ${status} cannot be ${told}; it must be ${wanted}.`
-}
-
-/** How many recipients are in each state of the ledger, and what is known of the messages. */
-export type CampaignCounts = {
-  pendingCount: number
-  sendingCount: number
-  sentCount: number
-  failedCount: number
-  suppressedCount: number
-  skippedCount: number
-  cancelledCount: number
-  deliveredCount: number
-  openedCount: number
-  clickedCount: number
-  bouncedCount: number
-  complainedCount: number
-  unsubscribedCount: number
-}
-
-/** Everyone in the ledger. */
-export const recipientsOf = (counts: CampaignCounts): number =>
-  counts.pendingCount +
-  counts.sendingCount +
-  counts.sentCount +
-  counts.failedCount +
-  counts.suppressedCount +
-  counts.skippedCount +
-  counts.cancelledCount
-
-export type CampaignRates = {
-  openRate: number
-  clickRate: number
-  bounceRate: number
-  deliveryRate: number
-  complaintRate: number
-  unsubscribeRate: number
-}
-
-/** In percent, with two digits behind the point; 0 of nothing is 0. */
-const percent = (part: number, whole: number): number =>
-  whole === 0 ? 0 : Math.round((part / whole) * 10_000) / 100
-
-/**
- * What people did is compared with the messages that can have reached them: those that were handed over and did not bounce. Not every provider says what was delivered, so that is not the base.
- */
-export function ratesOf(counts: CampaignCounts): CampaignRates {
-  const { sentCount, bouncedCount } = counts
-  const reached = Math.max(0, sentCount - bouncedCount)
-  return {
-    openRate: percent(counts.openedCount, reached),
-    clickRate: percent(counts.clickedCount, reached),
-    bounceRate: percent(bouncedCount, sentCount),
-    deliveryRate: percent(counts.deliveredCount, sentCount),
-    complaintRate: percent(counts.complainedCount, reached),
-    unsubscribeRate: percent(counts.unsubscribedCount, reached),
-  }
 }

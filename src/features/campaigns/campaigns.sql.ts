@@ -1,14 +1,13 @@
 import type { PredicateParams } from '../../audience/compile.sql.ts'
 import { DATABASE_NOW } from '../../db/database-clock.ts'
+import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { analyticStatement, statement } from '../../db/sql.ts'
 import type { AudienceType, MessageType } from '../../generated/prisma/enums.ts'
-import { COUNTED, SUMS } from '../../messages/ledger.sql.ts'
+import type { CampaignCounts } from '../../messages/campaign-counts.rules.ts'
+import { insertDeliveries } from '../../messages/deliveries.sql.ts'
+import { countersOf, SUMS } from '../../messages/ledger.sql.ts'
 import { mayReceiveSql } from '../../messages/may-receive.sql.ts'
 import type { Priority } from '../../queue/define-work.ts'
-import type { CampaignCounts } from './campaigns.rules.ts'
-
-/** A counter of the campaign `c`, with what `t` adds to it. */
-const total = (name: string): string => `(c.${name}_count + coalesce(t.${name}, 0))::int as "${name}Count"`
 
 /** The counters of campaigns, as they are at this moment. Keys: the primary ones. */
 export const campaignCounts = statement<
@@ -16,23 +15,30 @@ export const campaignCounts = statement<
   CampaignCounts & { id: string }
 >(
   'campaign-counts',
-  `select c.id, ${COUNTED.map(total).join(', ')}
+  `select c.id, ${countersOf('c')}
    from campaigns c
    left join lateral (
      select ${SUMS} from campaign_tallies where project_id = c.project_id and campaign_id = c.id) t on true
    where c.project_id = :projectId::uuid and c.id = any(:ids::uuid[])`,
 )
 
-/** Locks a campaign until the commit, unless it is deleted. */
-export const lockCampaign = statement<{ projectId: string; id: string }, { id: string }>(
+/** Locks a campaign until the commit. */
+export const lockCampaign = statement<{ projectId: string; id: string }, { deleted: boolean }>(
   'lock-campaign',
-  `select id from campaigns where project_id = :projectId::uuid and id = :id::uuid and not deleted for update`,
+  'select deleted from campaigns where project_id = :projectId::uuid and id = :id::uuid for update',
 )
 
-/** Has a campaign be worked on at a time, by the database's clock; null: at once. */
-export const workAt = statement<{ projectId: string; id: string; at: Date | null; clockShift: number }>(
+/** Has a campaign be worked on at a time, or after some milliseconds, by the database's clock; both null: no more. */
+export const workAt = statement<{
+  projectId: string
+  id: string
+  at: Date | null
+  afterMs: number | null
+  clockShift: number
+}>(
   'work-on-campaign-at',
-  `update campaigns set next_at = coalesce(:at::timestamptz, ${DATABASE_NOW})
+  `update campaigns
+   set next_at = coalesce(:at::timestamptz, ${DATABASE_NOW} + :afterMs::float8 * interval '1 millisecond')
    where project_id = :projectId::uuid and id = :id::uuid`,
 )
 
@@ -65,43 +71,74 @@ export const isMember = statement<{ projectId: string; email: string }, { member
 
 /**
  * Stores a test of a campaign for delivery. Whoever asks for one gets it, subscribed or not, so it is stored as
- * transactional mail. A member of the project who is no contact becomes one, who gets nothing else by that: a message
- * belongs to a contact.
+ * transactional mail. A message belongs to a contact, so a member of the project who is none becomes a hidden one: no
+ * request and no audience finds it, and it is removed with its message a day later. Returns nothing when the contact has been
+ * deleted meanwhile.
  */
-export const storeTest = statement<{
-  projectId: string
-  contactId: string
-  emailId: string
-  to: string
-  from: string
-  fromName: string | null
-  replyTo: string | null
-  subject: string
-  html: string
-  headers: string
-  messageId: string
-  priority: Priority
-  now: Date
-  clockShift: number
-}>(
+export const storeTest = statement<
+  {
+    projectId: string
+    contactId: string
+    /** Of a member who is no contact; null for contacts. */
+    erasureId: string | null
+    emailId: string
+    to: string
+    from: string
+    fromName: string | null
+    replyTo: string | null
+    subject: string
+    html: string
+    headers: string
+    messageId: string
+    priority: Priority
+    now: Date
+    clockShift: number
+  },
+  { id: string }
+>(
   'store-campaign-test',
-  `with member as (
+  `with hidden as (
      insert into contacts (project_id, id, email, subscribed, created_at, updated_at)
-     values (:projectId::uuid, :contactId::uuid, :to, false, :now::timestamptz, :now::timestamptz)
-     on conflict (project_id, id) do nothing
+     select :projectId::uuid, :contactId::uuid, '${ERASED}' || :contactId::uuid, false, :now::timestamptz, :now::timestamptz
+     where :erasureId::uuid is not null
+     returning id
    ),
+   erasure as (
+     insert into contact_erasures (project_id, id, contact_id, attachment_sets, due_at)
+     select :projectId::uuid, :erasureId::uuid, id, '{}', ${DATABASE_NOW} + interval '1 day' from hidden
+   ),
+   known as materialized (
+     select id from contacts where project_id = :projectId::uuid and id = :contactId::uuid for key share
+   ),
+   reader as (select id from hidden union all select id from known),
    email as (
      insert into emails (project_id, id, contact_id, to_email, "from", from_name, reply_to, subject, type, source_type,
        status, message_id, created_at, updated_at)
-     values (:projectId::uuid, :emailId::uuid, :contactId::uuid, :to, :from, :fromName, :replyTo, :subject,
-       'TRANSACTIONAL', 'TEST', 'PENDING', :messageId, :now::timestamptz, :now::timestamptz)
+     select :projectId::uuid, :emailId::uuid, id, :to, :from, :fromName, :replyTo, :subject,
+       'TRANSACTIONAL', 'TEST', 'PENDING', :messageId, :now::timestamptz, :now::timestamptz from reader
    ),
    content as (
      insert into email_contents (project_id, email_id, html, headers)
-     values (:projectId::uuid, :emailId::uuid, :html, :headers::jsonb)
+     select :projectId::uuid, :emailId::uuid, :html, :headers::jsonb from reader
    )
-   insert into deliveries (project_id, email_id, priority, size, due_at)
-   values (:projectId::uuid, :emailId::uuid, :priority::int, octet_length(:html::text), ${DATABASE_NOW})`,
+   ${insertDeliveries(`select :projectId::uuid as project_id, :emailId::uuid as email_id, null::uuid as campaign_id,
+     :priority::int as priority, octet_length(:html::text) as size from reader`)}
+   returning email_id as id`,
+)
+
+/** Gives a new campaign the A/B test of another one. */
+export const copyVariants = statement<{ projectId: string; id: string; copied: string }>(
+  'copy-campaign-variants',
+  `with copied as (
+     insert into campaign_variants (project_id, campaign_id, number, subject, body, weight)
+     select project_id, :id::uuid, number, subject, body, weight from campaign_variants
+     where project_id = :projectId::uuid and campaign_id = :copied::uuid
+   )
+   update campaigns c
+   set test_percent = o.test_percent, test_metric = o.test_metric, test_minutes = o.test_minutes
+   from campaigns o
+   where o.project_id = :projectId::uuid and o.id = :copied::uuid
+     and c.project_id = :projectId::uuid and c.id = :id::uuid`,
 )
 
 /** Replaces what a campaign says and whom it is for; the condition is JSON. */

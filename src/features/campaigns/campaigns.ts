@@ -1,14 +1,13 @@
 import { takeQuota } from '../../admission/quotas.ts'
 import { interestsIn, keepInterests, lockInterests } from '../../changes/interests.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
-import { conflict, notFound } from '../../errors.ts'
-import type { Campaign as CampaignRow } from '../../generated/prisma/client.ts'
 import type { CampaignStatus } from '../../generated/prisma/enums.ts'
-import { isId, newId } from '../../lib/ids.ts'
+import { newId } from '../../lib/ids.ts'
 import { isJsonObject } from '../../lib/json.ts'
 import { escapeLike } from '../../lib/like.ts'
 import { copyName } from '../../lib/text/copy-name.ts'
 import { withAsciiDomain } from '../../messages/email-address.rules.ts'
+import { MAX_NAME } from '../../messages/message.input.ts'
 import { readLarge } from '../../paging/large-list.ts'
 import {
   type OffsetPage,
@@ -20,37 +19,17 @@ import {
 import { assertSenderVerified } from '../domains/sender.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { referencesOfAudience, resolveAudience } from './audience.ts'
-import { campaignWork } from './campaign-work.ts'
-import { type CampaignInput, MAX_NAME } from './campaigns.input.ts'
-import { type CampaignAction, type CampaignCounts, obstacleTo } from './campaigns.rules.ts'
-import { campaignCounts, campaignSizes, lockCampaign, replaceCampaign, workAt } from './campaigns.sql.ts'
-
-/** A campaign with its counters as they are at this moment. */
-export type Campaign = CampaignRow & CampaignCounts
-
-const campaignNotFound = () => notFound('The campaign', 'CAMPAIGN_NOT_FOUND')
-
-/** Campaigns by their ids, in any order. */
-async function readCampaigns(ctx: Ctx, ids: string[]): Promise<Campaign[]> {
-  const projectId = projectIdOf(ctx)
-  const [rows, counts] = await Promise.all([
-    ctx.db.campaign.findMany({ where: { projectId, id: { in: ids }, deleted: false } }),
-    ctx.sql(campaignCounts, { projectId, ids }),
-  ])
-  const countsOf = new Map(counts.map((one) => [one.id, one]))
-  return rows.flatMap((row) => {
-    const found = countsOf.get(row.id)
-    return found ? [{ ...row, ...found }] : []
-  })
-}
-
-/** A campaign of the project. Throws CAMPAIGN_NOT_FOUND. */
-export async function getCampaign(ctx: Ctx, id: string): Promise<Campaign> {
-  if (!isId(id)) throw notFound('The campaign')
-  const [campaign] = await readCampaigns(ctx, [id.toLowerCase()])
-  if (!campaign) throw campaignNotFound()
-  return campaign
-}
+import { workNow } from './campaign-work.ts'
+import type { CampaignInput } from './campaigns.input.ts'
+import { campaignSizes, copyVariants, replaceCampaign } from './campaigns.sql.ts'
+import {
+  assertAllowed,
+  type Campaign,
+  getCampaign,
+  getCampaignState,
+  lockedCampaign,
+  readCampaigns,
+} from './find-campaign.ts'
 
 export type CampaignQuery = PageRequest &
   OrderRequest & { status?: CampaignStatus | null | undefined; search?: string | null | undefined }
@@ -94,7 +73,7 @@ const columnsOf = (input: CampaignInput) => ({
 
 type Columns = ReturnType<typeof columnsOf>
 
-const conditionIn = ({ audienceCondition }: CampaignRow) =>
+const conditionIn = ({ audienceCondition }: Campaign) =>
   isJsonObject(audienceCondition) ? audienceCondition : null
 
 async function assertContent(ctx: Ctx, { subject, body, from }: CampaignInput): Promise<void> {
@@ -138,35 +117,32 @@ export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Ca
   return insertCampaign(ctx, columnsOf(input))
 }
 
-/** A new draft with the content and the audience of a campaign. Its sender is checked when it is sent. */
+/** A new draft with the content, the A/B test and the audience of a campaign. Its sender is checked when it is sent. */
 export async function duplicateCampaign(ctx: Ctx, id: string): Promise<Campaign> {
   const campaign = await getCampaign(ctx, id)
   const { description, subject, body, from, fromName, replyTo, type, audienceType, segmentId } = campaign
-  return insertCampaign(ctx, {
-    ...{ name: copyName(campaign.name, MAX_NAME), description, subject, body, from, fromName, replyTo, type },
-    ...{ audienceType, segmentId, audienceCondition: conditionIn(campaign) },
+  return ctx.atomically(async (tx) => {
+    const copy = await insertCampaign(tx, {
+      ...{
+        name: copyName(campaign.name, MAX_NAME),
+        description,
+        subject,
+        body,
+        from,
+        fromName,
+        replyTo,
+        type,
+      },
+      ...{ audienceType, segmentId, audienceCondition: conditionIn(campaign) },
+    })
+    await tx.sql(copyVariants, { projectId: copy.projectId, id: copy.id, copied: campaign.id })
+    return copy
   })
-}
-
-/** Locks a campaign until the commit and returns it. Throws CONFLICT when the action is not allowed in its state. */
-export async function lockedCampaign(tx: Ctx, id: string, action: CampaignAction): Promise<Campaign> {
-  if (!isId(id)) throw notFound('The campaign')
-  const [locked] = await tx.sql(lockCampaign, { projectId: projectIdOf(tx), id })
-  if (!locked) throw campaignNotFound()
-  const campaign = await getCampaign(tx, id)
-  assertAllowed(action, campaign)
-  return campaign
-}
-
-/** Throws CONFLICT when the action is not allowed in the state of the campaign. */
-export function assertAllowed(action: CampaignAction, { status }: Pick<Campaign, 'status'>): void {
-  const obstacle = obstacleTo(action, status)
-  if (obstacle) throw conflict(obstacle)
 }
 
 /** Replaces what a campaign says and whom it is for, all of it. */
 export async function updateCampaign(ctx: Ctx, id: string, input: CampaignInput): Promise<Campaign> {
-  assertAllowed('update', await getCampaign(ctx, id))
+  assertAllowed('update', await getCampaignState(ctx, id))
   await assertContent(ctx, input)
   const columns = columnsOf(input)
   return ctx.atomically(async (tx) => {
@@ -188,7 +164,6 @@ export async function deleteCampaign(ctx: Ctx, id: string): Promise<void> {
     await keepInterests(tx, { consumer: 'CAMPAIGN', id }, [])
     const data = { deleted: true, segmentId: null }
     await tx.db.campaign.update({ where: { projectId_id: { projectId, id } }, data })
-    await tx.sql(workAt, { projectId, id, at: null, clockShift: tx.services.clockShift() })
-    tx.requestWork(campaignWork)
+    await workNow(tx, { projectId, id })
   })
 }

@@ -1,11 +1,11 @@
 import { follow } from '../../admission/follow.ts'
 import type { Ctx } from '../../ctx.ts'
-import { type Campaign, getCampaign } from './campaigns.ts'
+import { type CampaignState, getCampaignState } from './find-campaign.ts'
 
 /** A campaign as it is now, then at every change of its numbers, until it is over and nothing is under way. */
-export const followCampaign = (ctx: Ctx, id: string): Promise<AsyncIterableIterator<Campaign>> =>
+export const followCampaign = (ctx: Ctx, id: string): Promise<AsyncIterableIterator<CampaignState>> =>
   follow(ctx, {
-    read: () => getCampaign(ctx, id),
+    read: () => getCampaignState(ctx, id),
     stateOf: (campaign) => [campaign.status, campaign.paused, ...countersOf(campaign)],
     isOver: ({ status, pendingCount, sendingCount }) =>
       (status === 'SENT' || status === 'CANCELLED') && pendingCount + sendingCount === 0,

@@ -3,24 +3,32 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { isTimeOut } from '../../db/sql.ts'
 import { badRequest, fieldError } from '../../errors.ts'
 import { isId } from '../../lib/ids.ts'
-import { PRIORITIES } from '../../queue/define-work.ts'
 import { newestContactId } from '../contacts/contacts.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
 import { conditionOf, resolveAudience, storedAudience } from './audience.ts'
-import { campaignWork } from './campaign-work.ts'
+import { workNow, workOn } from './campaign-work.ts'
 import type { SendCampaignInput } from './campaigns.input.ts'
 import { isAllowed } from './campaigns.rules.ts'
-import { anybodyReceives, lockCampaign, workAt } from './campaigns.sql.ts'
-import { assertAllowed, type Campaign, getCampaign, lockedCampaign } from './campaigns.ts'
+import { anybodyReceives } from './campaigns.sql.ts'
+import {
+  assertAllowed,
+  type Campaign,
+  type CampaignState,
+  getCampaign,
+  getCampaignState,
+  holdCampaign,
+  lockedCampaign,
+} from './find-campaign.ts'
+import { keepZoneTimes } from './local-times.ts'
 
 /** Sends a campaign at once, or at the time that is given; `message` says which. */
 export async function sendCampaign(
   ctx: Ctx,
   id: string,
   { scheduledFor }: SendCampaignInput,
-): Promise<{ campaign: Campaign; message: string }> {
+): Promise<{ campaign: CampaignState; message: string }> {
   if (!isId(id)) throw fieldError('id', 'invalid_string', 'must be a UUID')
-  const known = await getCampaign(ctx, id)
+  const known = await getCampaignState(ctx, id)
   await assertSenderVerified(ctx, known.from)
   if (scheduledFor !== undefined) {
     const time = readTime(scheduledFor, ctx.now())
@@ -33,13 +41,16 @@ export async function sendCampaign(
     const locked = await lockedCampaign(tx, id, 'send')
     await tx.db.campaign.update({
       where: { projectId_id: { projectId: locked.projectId, id } },
-      data: { scheduledFor: null },
+      data: { scheduledFor: null, ...NOT_LOCAL },
     })
-    await begin(tx, locked)
-    return getCampaign(tx, id)
+    await begin(tx, { ...locked, ...NOT_LOCAL })
+    return getCampaignState(tx, id)
   })
   return { campaign, message: 'The campaign is being sent.' }
 }
+
+/** All recipients get it at the same time. */
+const NOT_LOCAL = { localTime: null, timeZone: null }
 
 /** No time is later: the year has four digits. */
 const LATEST = Date.UTC(9999, 11, 31)
@@ -54,20 +65,20 @@ function readTime(text: string, now: Date): Date {
   return time
 }
 
-async function scheduleCampaign(ctx: Ctx, id: string, time: Date): Promise<Campaign> {
+async function scheduleCampaign(ctx: Ctx, id: string, time: Date): Promise<CampaignState> {
   return ctx.atomically(async (tx) => {
     const { projectId } = await lockedCampaign(tx, id, 'schedule')
     await tx.db.campaign.update({
       where: { projectId_id: { projectId, id } },
-      data: { status: 'SCHEDULED', scheduledFor: time, updatedAt: tx.now() },
+      data: { status: 'SCHEDULED', scheduledFor: time, ...NOT_LOCAL, updatedAt: tx.now() },
     })
-    await tx.sql(workAt, { projectId, id, at: time, clockShift: tx.services.clockShift() })
-    return getCampaign(tx, id)
+    await workOn(tx, { projectId, id }, { at: time })
+    return getCampaignState(tx, id)
   })
 }
 
 /** Refuses a campaign that nobody would get. Where finding that out takes too long, somebody will. */
-async function assertReceivers(ctx: Ctx, campaign: Campaign): Promise<void> {
+async function assertReceivers(ctx: Ctx, campaign: CampaignState): Promise<void> {
   const { type } = campaign
   const audience = await resolveAudience(ctx, campaign)
   const condition = conditionOf(audience && storedAudience(audience), ctx.now())
@@ -85,7 +96,7 @@ async function assertReceivers(ctx: Ctx, campaign: Campaign): Promise<void> {
 }
 
 /** Starts the sending: from here on content and audience stay as they are at this instant. The campaign is locked. */
-export async function begin(tx: Ctx, campaign: Campaign): Promise<void> {
+export async function begin(tx: Ctx, campaign: CampaignState): Promise<void> {
   const { projectId, id } = campaign
   const audience = await resolveAudience(tx, campaign)
   const upTo = await newestContactId(tx)
@@ -100,13 +111,8 @@ export async function begin(tx: Ctx, campaign: Campaign): Promise<void> {
       updatedAt: tx.now(),
     },
   })
+  if (upTo !== null) await keepZoneTimes(tx, campaign)
   await workNow(tx, { projectId, id })
-}
-
-/** Has a worker look at a campaign after the commit. */
-export async function workNow(tx: Ctx, { projectId, id }: { projectId: string; id: string }): Promise<void> {
-  await tx.sql(workAt, { projectId, id, at: null, clockShift: tx.services.clockShift() })
-  tx.requestWork(campaignWork, PRIORITIES.campaign)
 }
 
 /**
@@ -133,7 +139,8 @@ export async function pauseCampaign(ctx: Ctx, id: string, paused: boolean): Prom
     const { projectId } = await lockedCampaign(tx, id, paused ? 'pause' : 'resume')
     await tx.db.campaign.update({
       where: { projectId_id: { projectId, id } },
-      data: { paused, updatedAt: tx.now() },
+      // The time of an A/B test begins anew: while the campaign is paused its messages do not leave.
+      data: { paused, decideAt: null, updatedAt: tx.now() },
     })
     await workNow(tx, { projectId, id })
     return getCampaign(tx, id)
@@ -144,9 +151,8 @@ export async function pauseCampaign(ctx: Ctx, id: string, paused: boolean): Prom
 export async function finishCampaign(ctx: Ctx, id: string): Promise<void> {
   await ctx.atomically(async (tx) => {
     await lockInterests(tx)
-    const [locked] = await tx.sql(lockCampaign, { projectId: projectIdOf(tx), id })
-    if (!locked) return
-    const { projectId, status, paused, isFrozen, pendingCount, sendingCount } = await getCampaign(tx, id)
+    if ((await holdCampaign(tx, id)) !== 'kept') return
+    const { projectId, status, paused, isFrozen, pendingCount, sendingCount } = await getCampaignState(tx, id)
     // It may have been cancelled, paused or finished since.
     if (!isAllowed('finish', status) || paused || !isFrozen || pendingCount + sendingCount > 0) return
     const now = tx.now()

@@ -1,5 +1,6 @@
+import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
-import { type None, statement } from '../../db/sql.ts'
+import { statement } from '../../db/sql.ts'
 import { DELETED_RECIPIENTS } from '../../messages/ledger.sql.ts'
 
 /**
@@ -68,11 +69,17 @@ export const noteErasures = statement<{
    from unnest(:ids::uuid[], :contactIds::uuid[]) with ordinality as given (id, contact_id, position)`,
 )
 
+/** An erasure whose time has come; those of contacts that were hidden from the beginning have one. */
+const IS_DUE = `(due_at is null or due_at <= ${DATABASE_NOW})`
+
 /** The oldest erasure with a contact that is still to be removed. */
-export const contactToErase = statement<{ projectId: string }, { id: string; contactId: string }>(
+export const contactToErase = statement<
+  { projectId: string; clockShift: number },
+  { id: string; contactId: string }
+>(
   'contact-to-erase',
   `select id, contact_id as "contactId" from contact_erasures
-   where project_id = :projectId::uuid and contact_id is not null order by id limit 1`,
+   where project_id = :projectId::uuid and contact_id is not null and ${IS_DUE} order by id limit 1`,
 )
 
 /** The oldest erasure whose contacts are gone and whose files are not. */
@@ -100,9 +107,9 @@ export const joinErasures = statement<{ projectId: string; id: string }>(
 )
 
 /** Projects with erasures. The table is small. */
-export const projectsWithErasures = statement<None, { projectId: string }>(
+export const projectsWithErasures = statement<{ clockShift: number }, { projectId: string }>(
   'projects-with-erasures',
-  `select distinct project_id as "projectId" from contact_erasures`,
+  `select distinct project_id as "projectId" from contact_erasures where ${IS_DUE}`,
 )
 
 /** The last one of the first events of a contact. Index: events_project_id_contact_id_id_idx. */

@@ -5,6 +5,9 @@ import { eraseTraces } from './erase-traces.ts'
 
 export const eraseTracesJob = defineProjectWork({
   kind: erasureWork,
-  pending: async (ctx) => (await ctx.sql(projectsWithErasures, {})).map(({ projectId }) => projectId),
+  pending: async (ctx) => {
+    const found = await ctx.sql(projectsWithErasures, { clockShift: ctx.services.clockShift() })
+    return found.map(({ projectId }) => projectId)
+  },
   slice: (ctx, turn) => eraseTraces(ctx, turn.hasTime),
 })

@@ -51,7 +51,7 @@ const inCommit = (ctx: Ctx, step: Step): Promise<boolean> =>
 /** Some events, or else some emails, or else the contact itself. */
 const eraseFromContact: Step = async (tx) => {
   const projectId = projectIdOf(tx)
-  const [next] = await tx.sql(contactToErase, { projectId })
+  const [next] = await tx.sql(contactToErase, { projectId, clockShift: tx.services.clockShift() })
   if (!next) return false
   const { id, contactId } = next
   const [event] = await tx.sql(lastOfFirstEvents, { projectId, contactId, limit: EVENTS })

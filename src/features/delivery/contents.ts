@@ -1,12 +1,17 @@
 import type { Ctx } from '../../ctx.ts'
 import { AppError } from '../../errors.ts'
-import type { Tracking } from '../../generated/prisma/enums.ts'
 import { ByteCache } from '../../lib/byte-cache.ts'
 import { LAST_ID } from '../../lib/ids.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import { textTemplateOf } from '../../templating/text-template.ts'
-import { compose, composedVariables, type MessageSource } from '../emails/compose.ts'
-import { campaignContent, type DueEmail } from './delivery.sql.ts'
+import {
+  type CampaignContent,
+  type CampaignSource,
+  campaignSources,
+  contentKey,
+} from '../emails/campaign-sources.ts'
+import { compose, composedVariables } from '../emails/compose.ts'
+import type { DueEmail } from './delivery.sql.ts'
 import { CANCELLED, givenBack, givenUp, type Outcome, type Rendered } from './outcome.ts'
 import type { TextParts } from './text-parts.ts'
 
@@ -21,7 +26,7 @@ const BUSY_MS = 2_000
 export type Content = { email: DueEmail; text: string; rendered: Rendered | null }
 
 /** The content of a campaign; `keys` are the keys of contacts' data that it uses. */
-type Source = MessageSource & { keys: ReadonlySet<string>; tracking: Tracking }
+type Source = CampaignSource & { keys: ReadonlySet<string> }
 
 /**
  * Returns the contents of messages: mail of campaigns is rendered here, all other mail was rendered when it was
@@ -37,12 +42,12 @@ export class Contents {
 
   /** Returns the content of a message of about `size` bytes, or the outcome when it cannot have one. */
   async of(ctx: Ctx, email: DueEmail, size: number): Promise<Content | Outcome> {
-    const { projectId, campaignId, html } = email
+    const { projectId, campaignId, variant, html } = email
     if (campaignId === null || html !== null) {
       return { email, text: await this.#texts.of(projectId, html ?? ''), rendered: null }
     }
     try {
-      const source = await this.#sourceOf(ctx, { projectId, campaignId }, size)
+      const source = await this.#sourceOf(ctx, { projectId, campaignId, variant }, size)
       return source ? await this.#render(ctx, email, source) : CANCELLED
     } catch (error) {
       const isOwn = error instanceof AppError
@@ -68,7 +73,7 @@ export class Contents {
   }
 
   #sourceOf(ctx: Ctx, campaign: CampaignKey, size: number): Promise<Source | null> {
-    const key = `${campaign.projectId} ${campaign.campaignId}`
+    const key = `${campaign.projectId} ${contentKey(campaign)}`
     const known = this.#sources.get(key)
     if (known) return known
     const read = readSource(ctx, campaign).catch((error: unknown) => {
@@ -82,7 +87,7 @@ export class Contents {
   }
 }
 
-type CampaignKey = { projectId: string; campaignId: string }
+type CampaignKey = CampaignContent & { projectId: string }
 
 /** The key of the data that says which language the footer speaks. */
 const LOCALE = 'locale'
@@ -90,11 +95,10 @@ const LOCALE = 'locale'
 /** Stands in for a contact: which variables a body has does not depend on who reads it. */
 const NOBODY = { contactId: LAST_ID, emailId: LAST_ID, email: '', subscribed: true, data: {} }
 
-async function readSource(ctx: Ctx, { projectId, campaignId }: CampaignKey): Promise<Source | null> {
-  const [content] = await ctx.services.database.delivery(campaignContent, { projectId, campaignId })
-  if (!content) return null
-  const { from: email, fromName, ...others } = content
-  const source = { ...others, from: { email, name: fromName ?? undefined } }
+async function readSource(ctx: Ctx, { projectId, ...wanted }: CampaignKey): Promise<Source | null> {
+  const sources = await campaignSources(ctx.services.database.delivery, projectId, [wanted])
+  const source = sources.get(contentKey(wanted))
+  if (!source) return null
   const each = { ...ctx, renderBudget: ctx.services.rendering.newBudget() }
   const { used } = await composedVariables(each, source, { projectId, ...NOBODY })
   const { rendering } = ctx.services

@@ -1,6 +1,6 @@
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
-import type { CampaignStatus, DomainStatus, MessageType, Tracking } from '../../generated/prisma/enums.ts'
+import type { CampaignStatus, DomainStatus, MessageType } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import type { Priority } from '../../queue/define-work.ts'
 
@@ -142,6 +142,8 @@ export type DueEmail = {
   suppressed: boolean
   templateId: string | null
   campaignId: string | null
+  /** Of its campaign; null when it has none. */
+  variant: number | null
   sourceType: string
   attachmentSetId: string | null
   html: string | null
@@ -170,7 +172,7 @@ export const readDueMail = statement<{ projectIds: string[]; ids: string[] }, Du
   `select e.project_id as "projectId", e.id, e.to_email as "toEmail", e.to_name as "toName", e."from",
      e.from_name as "fromName", e.reply_to as "replyTo", e.subject, e.type, e.message_id as "messageId",
      e.created_at as "createdAt", c.subscribed, s.email is not null as suppressed,
-     e.template_id as "templateId", e.campaign_id as "campaignId", e.source_type as "sourceType",
+     e.template_id as "templateId", e.campaign_id as "campaignId", e.variant, e.source_type as "sourceType",
      e.attachment_set_id as "attachmentSetId", content.html, content.headers,
      d.dkim_selector as "dkimSelector", d.dkim_private_key as "dkimPrivateKey", d.domain as "dkimDomain",
      d.status as "domainStatus", d.mailbox_only as "domainMailboxOnly", e.contact_id as "contactId",
@@ -228,24 +230,4 @@ export const releaseAbandoned = statement<
    update emails e set error = :error, attempts = r.attempts, updated_at = :now::timestamptz
    from released r where e.project_id = r.project_id and e.id = r.email_id
    returning e.project_id as "projectId", e.id`,
-)
-
-/** The content of a campaign, the same for all of its recipients and unchanged since it began. */
-export const campaignContent = statement<
-  { projectId: string; campaignId: string },
-  {
-    subject: string
-    body: string
-    type: MessageType
-    from: string
-    fromName: string | null
-    /** Of the project. */
-    language: string
-    tracking: Tracking
-  }
->(
-  'campaign-content',
-  `select c.subject, c.body, c.type, c."from", c.from_name as "fromName", p.language, p.tracking
-   from campaigns c join projects p on p.id = c.project_id
-   where c.project_id = :projectId::uuid and c.id = :campaignId::uuid and not c.deleted`,
 )

@@ -97,7 +97,7 @@ export const settleDeliveries = statement<Settling, { projectId: string }>(
      update campaign_recipients r set status = s.recipient_status from settled s
      where r.project_id = s.project_id and r.campaign_id = s.campaign_id and r.contact_id = s.contact_id
        and r.email_id = s.id and r.status = 'SENDING' and s.recipient_status is not null
-     returning r.project_id, r.campaign_id, 'SENDING'::recipient_status as was, r.status
+     returning r.project_id, r.campaign_id, r.variant, 'SENDING'::recipient_status as was, r.status
    ),
    ${tallyCte('select * from ledger')},
    ${eventCtes(`select project_id, event_id, contact_id, event_name, id, event_data, :now::timestamptz
@@ -121,7 +121,7 @@ export const dropDelivery = statement<{ projectId: string; emailId: string; jobI
      from gone join emails e on e.project_id = gone.project_id and e.id = gone.email_id
      where r.project_id = e.project_id and r.campaign_id = e.campaign_id and r.contact_id = e.contact_id
        and r.email_id = e.id and r.status = 'SENDING'
-     returning r.project_id, r.campaign_id, 'SENDING'::recipient_status as was, r.status
+     returning r.project_id, r.campaign_id, r.variant, 'SENDING'::recipient_status as was, r.status
    ),
    ${tallyCte('select * from ledger')}
    select email_id from gone`,

@@ -1,7 +1,8 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
+import { campaignSources, contentKey } from './campaign-sources.ts'
 import { compose } from './compose.ts'
-import { campaignMail, campaignSources } from './emails.sql.ts'
+import { campaignMail } from './emails.sql.ts'
 
 const DAY_MS = 86_400_000
 
@@ -17,19 +18,14 @@ export async function campaignBodies(ctx: Ctx, ids: string[]): Promise<Map<strin
   const projectId = projectIdOf(ctx)
   const mail = await ctx.sql(campaignMail, { projectId, ids, firstKept: firstKeptId(ctx) })
   if (mail.length === 0) return new Map()
-  const campaignIds = [...new Set(mail.map(({ campaignId }) => campaignId))]
-  const sources = await ctx.sql(campaignSources, { projectId, ids: campaignIds })
-  const sourceOf = new Map(sources.map(({ id, ...source }) => [id, source]))
+  const sources = await campaignSources(ctx.sql, projectId, mail)
   const bodies = new Map<string, string>()
-  for (const { id, campaignId, contactId, toEmail, subscribed, variables } of mail) {
-    const source = sourceOf.get(campaignId)
+  for (const { id, contactId, toEmail, subscribed, variables, ...content } of mail) {
+    const source = sources.get(contentKey(content))
     if (!source) continue
-    const { from: email, fromName, ...content } = source
-    const { html } = await compose(
-      ctx,
-      { ...content, from: { email, name: fromName ?? undefined } },
-      { projectId, contactId, emailId: id, email: toEmail, subscribed, data: variables ?? {} },
-    )
+    const data = variables ?? {}
+    const contact = { projectId, contactId, emailId: id, email: toEmail, subscribed, data }
+    const { html } = await compose(ctx, source, contact)
     bodies.set(id, html)
   }
   return bodies

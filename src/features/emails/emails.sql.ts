@@ -1,5 +1,5 @@
 import { statement } from '../../db/sql.ts'
-import type { MessageType } from '../../generated/prisma/enums.ts'
+import type { MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import { listsOfContacts } from '../../paging/lists-of-contacts.sql.ts'
 
@@ -30,12 +30,14 @@ export const bodySizes = statement<
   `select octet_length(html) as bytes from email_contents
    where project_id = :projectId::uuid and email_id = any(:ids::uuid[])
    union all
-   select octet_length(c.body) from ${KEPT_CAMPAIGN_MAIL}`,
+   select octet_length(coalesce((select v.body from campaign_variants v where v.project_id = e.project_id
+     and v.campaign_id = e.campaign_id and v.number = e.variant), c.body)) from ${KEPT_CAMPAIGN_MAIL}`,
 )
 
 export type CampaignMail = {
   id: string
   campaignId: string
+  variant: number | null
   contactId: string
   toEmail: string
   subscribed: boolean
@@ -45,29 +47,35 @@ export type CampaignMail = {
 /** What messages of campaigns were rendered with. `firstKept` is the first id whose content is kept. Keys: the primary ones. */
 export const campaignMail = statement<{ projectId: string; ids: string[]; firstKept: string }, CampaignMail>(
   'campaign-mail',
-  `select e.id, e.campaign_id as "campaignId", e.contact_id as "contactId", e.to_email as "toEmail",
+  `select e.id, e.campaign_id as "campaignId", e.variant, e.contact_id as "contactId", e.to_email as "toEmail",
      (select subscribed from contacts where project_id = e.project_id and id = e.contact_id) as subscribed,
      e.variables
    from ${KEPT_CAMPAIGN_MAIL}`,
 )
 
-export type CampaignSource = {
-  id: string
-  subject: string
-  body: string
-  type: MessageType
-  from: string
-  fromName: string | null
-  /** Of the project. */
-  language: string
-}
-
-/** What campaigns say, which does not change once they are sent. Key: campaigns_pkey. */
-export const campaignSources = statement<{ projectId: string; ids: string[] }, CampaignSource>(
+/** What campaigns say, each in one of its variants; null: the campaign itself. Keys: the primary ones. */
+export const readCampaignSources = statement<
+  { projectId: string; ids: string[]; variants: (number | null)[] },
+  {
+    id: string
+    variant: number | null
+    subject: string
+    body: string
+    type: MessageType
+    from: string
+    fromName: string | null
+    /** Of the project. */
+    language: string
+    tracking: Tracking
+  }
+>(
   'campaign-sources',
-  `select c.id, c.subject, c.body, c.type, c."from", c.from_name as "fromName", p.language
-   from campaigns c join projects p on p.id = c.project_id
-   where c.project_id = :projectId::uuid and c.id = any(:ids::uuid[])`,
+  `select c.id, asked.variant, coalesce(v.subject, c.subject) as subject, coalesce(v.body, c.body) as body, c.type,
+     c."from", c.from_name as "fromName", p.language, p.tracking
+   from unnest(:ids::uuid[], :variants::int[]) as asked (id, variant)
+   join campaigns c on c.project_id = :projectId::uuid and c.id = asked.id and not c.deleted
+   join projects p on p.id = c.project_id
+   left join campaign_variants v on v.project_id = c.project_id and v.campaign_id = c.id and v.number = asked.variant`,
 )
 
 /** The bodies of the messages. Key: email_contents_pkey. */

@@ -1,5 +1,6 @@
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
+import { requeueCtes } from '../../messages/deliveries.sql.ts'
 import { tallyCte } from '../../messages/ledger.sql.ts'
 
 /**
@@ -73,21 +74,7 @@ export const putBack = statement<
      order by d.project_id, d.email_id limit :limit::int
      for update
    ),
-   queued as (
-     update deliveries d set due_at = ${DATABASE_NOW}, attempts = 0
-     from dead where d.project_id = dead.project_id and d.email_id = dead.email_id and dead.complete
-   ),
-   redriven as (
-     update emails e set status = 'PENDING', attempts = 0, error = null, updated_at = :now::timestamptz
-     from dead where e.project_id = dead.project_id and e.id = dead.email_id and dead.complete
-     returning e.project_id, e.id, e.campaign_id, e.contact_id
-   ),
-   ledger as (
-     update campaign_recipients r set status = 'SENDING' from redriven e
-     where r.project_id = e.project_id and r.campaign_id = e.campaign_id and r.contact_id = e.contact_id
-       and r.email_id = e.id and r.status = 'FAILED'
-     returning r.project_id, r.campaign_id, 'FAILED'::recipient_status as was, r.status
-   ),
+   ${requeueCtes('select project_id, email_id from dead where complete')},
    reopened as (
      update campaigns c set status = 'SENDING', paused = false, sent_at = null, next_at = ${DATABASE_NOW}
      from (select distinct project_id, campaign_id from ledger) l

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id, line, optional } from '../../lib/fields.ts'
-import { MAX_SUBJECT } from '../../mail/headers.rules.ts'
 import { messageType } from '../../messages/message.input.ts'
+import { MAX_SUBJECT } from '../../messages/subject.rules.ts'
 import { contactData } from '../contacts/contacts.input.ts'
 import { requiredWithout } from './send.input.ts'
 

@@ -1,9 +1,9 @@
 import { type HeldKey, REMEMBER_ANSWER, RESERVATION_HOLDS } from '../../admission/idempotency.sql.ts'
 import { contactCtes, heard } from '../../changes/changes.sql.ts'
-import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { type Statement, shortStatement, statement } from '../../db/sql.ts'
 import type { MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
+import { insertDeliveries } from '../../messages/deliveries.sql.ts'
 import { upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
 export type SendContext = {
@@ -199,8 +199,9 @@ const sendText = ({ single, contacts, once, files }: SendShape) => `
     select project_id, email_id, html, headers::jsonb from message
   ),
   delivery as (
-    insert into deliveries (project_id, email_id, priority, size, due_at)
-    select project_id, email_id, 0, octet_length(html) + :fileBytes::int, ${DATABASE_NOW} from message
+    ${insertDeliveries(
+      'select project_id, email_id, null::uuid as campaign_id, 0 as priority, octet_length(html) + :fileBytes::int as size from message',
+    )}
   )
   ${files ? `, ${ATTACHMENT_CTE}` : ''}
   ${once ? `, ${ANSWER_CTES}` : ''}

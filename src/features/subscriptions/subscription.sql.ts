@@ -50,11 +50,11 @@ const CAMPAIGN_CTES = `
      from changed join mail on mail.source_type = 'CAMPAIGN'
      where not changed.subscribed and r.project_id = changed.project_id and r.campaign_id = mail.campaign_id
        and r.contact_id = changed.id and r.unsubscribed_at is null
-     returning r.project_id, r.campaign_id
+     returning r.project_id, r.campaign_id, r.variant
    ),
    tally as (
-     insert into campaign_tallies (project_id, campaign_id, id, unsubscribed)
-     select project_id, campaign_id, :tallyId::uuid, 1 from counted
+     insert into campaign_tallies (project_id, campaign_id, id, variant, unsubscribed)
+     select project_id, campaign_id, :tallyId::uuid, variant, 1 from counted
    )`
 
 /** `email` is the address that the contact must have. Keys: the primary ones. */

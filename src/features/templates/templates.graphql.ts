@@ -3,6 +3,7 @@ import {
   CREATED_AT,
   idOf,
   idOfOther,
+  MESSAGE_FIELDS,
   PROJECT_ID,
   requiredId,
   UPDATED_AT,
@@ -27,26 +28,13 @@ const TemplateRef = builder.prismaObject('Template', {
   fields: (t) => ({
     id: t.exposeID('id', idOf('template')),
     projectId: t.exposeID('projectId', PROJECT_ID),
-    name: t.exposeString('name', { description: 'Internal name, never sent; it need not be unique.' }),
-    description: t.exposeString('description', {
-      nullable: true,
-      description: 'Internal note, never sent; null without one.',
-    }),
-    subject: t.exposeString('subject', {
-      description: 'Subject with {{variable}} placeholders, which are filled when mail is sent.',
-    }),
-    body: t.exposeString('body', {
-      description: 'HTML with {{variable}} placeholders, which are filled when mail is sent.',
-    }),
-    from: t.exposeString('from', { description: 'Address of the sender, in lower case.' }),
-    fromName: t.exposeString('fromName', {
-      nullable: true,
-      description: 'Display name of the sender; null without one.',
-    }),
-    replyTo: t.exposeString('replyTo', {
-      nullable: true,
-      description: 'Address for replies; null when they go to the sender.',
-    }),
+    name: t.exposeString('name', MESSAGE_FIELDS.name),
+    description: t.exposeString('description', MESSAGE_FIELDS.description),
+    subject: t.exposeString('subject', MESSAGE_FIELDS.subject),
+    body: t.exposeString('body', MESSAGE_FIELDS.body),
+    from: t.exposeString('from', MESSAGE_FIELDS.from),
+    fromName: t.exposeString('fromName', MESSAGE_FIELDS.fromName),
+    replyTo: t.exposeString('replyTo', MESSAGE_FIELDS.replyTo),
     type: t.expose('type', { type: MessageTypeRef, description: 'Kind of the messages sent from it.' }),
     createdAt: t.expose('createdAt', CREATED_AT),
     updatedAt: t.expose('updatedAt', UPDATED_AT),

@@ -9,6 +9,7 @@ import { isId, newId } from '../../lib/ids.ts'
 import { escapeLike } from '../../lib/like.ts'
 import { copyName } from '../../lib/text/copy-name.ts'
 import { withAsciiDomain } from '../../messages/email-address.rules.ts'
+import { MAX_NAME } from '../../messages/message.input.ts'
 import { readLarge } from '../../paging/large-list.ts'
 import {
   type OffsetPage,
@@ -19,7 +20,7 @@ import {
 } from '../../paging/offset-page.ts'
 import { assertSenderVerified } from '../domains/sender.ts'
 import { assertSyntax } from './syntax.ts'
-import { type CreateTemplateInput, MAX_NAME, type UpdateTemplateInput } from './templates.input.ts'
+import type { CreateTemplateInput, UpdateTemplateInput } from './templates.input.ts'
 import { templateSizes } from './templates.sql.ts'
 
 export async function createTemplate(ctx: Ctx, input: CreateTemplateInput): Promise<Template> {

@@ -90,11 +90,11 @@ type Fold = {
 /** Adds the messages of campaigns that were opened, or a link of which was followed, for the first time. */
 const CAMPAIGN_CTE = `
   campaign as (
-    insert into campaign_tallies (project_id, campaign_id, id, opened, clicked)
-    select project_id, campaign_id, ${NEW_ID}, count(*) filter (where first_opened),
+    insert into campaign_tallies (project_id, campaign_id, id, variant, opened, clicked)
+    select project_id, campaign_id, ${NEW_ID}, variant, count(*) filter (where first_opened),
       count(*) filter (where first_clicked)
     from mail where campaign_id is not null and (first_opened or first_clicked)
-    group by project_id, campaign_id
+    group by project_id, campaign_id, variant
   )`
 
 /**
@@ -115,7 +115,7 @@ export const foldHits = statement<Fold, { heard: boolean }>(
          when n.opens > 0 and e.status in ('SENT', 'DELIVERED') then 'OPENED' else e.status end,
        updated_at = :now::timestamptz
      from counted n where e.project_id = :projectId::uuid and e.id = n.id
-     returning e.project_id, e.id, e.contact_id, e.campaign_id, e.opens > 0 and e.opens = n.opens as first_opened,
+     returning e.project_id, e.id, e.contact_id, e.campaign_id, e.variant, e.opens > 0 and e.opens = n.opens as first_opened,
        e.clicks > 0 and e.clicks = n.clicks as first_clicked,
        jsonb_build_object('emailId', e.id, 'subject', e.subject, 'from', e."from", 'messageId', e.message_id,
          'templateId', e.template_id, 'campaignId', e.campaign_id, 'sourceType', e.source_type) as data

@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { campaignWork } from '../../../src/features/campaigns/campaign-work.ts'
-import { MINUTE } from '../../support/clock.ts'
+import { eraseTracesJob } from '../../../src/features/contacts/erase-traces.job.ts'
+import { HOUR, MINUTE } from '../../support/clock.ts'
 import { type SendingService, startSending } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Project, startService, until } from '../../support/service.ts'
+import { type Body, type Project, startService, until } from '../../support/service.ts'
+import { workThrough } from '../../support/work.ts'
 import { assertAddsUp, newCampaign, newContacts, reached, sendNow, stats } from './campaign-support.ts'
 
 /** A service with one connection to its SMTP server: while that holds a message, all others wait. */
@@ -186,11 +188,26 @@ scenario('A scheduled campaign', startService, (test) => {
       "insert into members (project_id, user_id, role, created_at) values ($1, $2, 'MEMBER', now())",
       [service.project.id, user?.id],
     )
-    assert.is((await send('member@example.org')).status, 200)
+    const sent = await Promise.all([1, 2, 3].map(() => send('member@example.org')))
+    assert.equal(
+      sent.map(({ status }) => status),
+      [200, 200, 200],
+    )
     await until('the test of the member arrives', async () => {
       const { body } = await service.call('GET', '/mailbox/messages?to=member@example.org')
-      return body.data.length > 0
+      return body.data.length === 3
     })
+    const listed = await service.as().get('/contacts?limit=100')
+    assert.not(listed.body.data.some(({ email }: Body) => /member|erased/.test(email)))
+    const everybody = await newCampaign(service, { type: 'TRANSACTIONAL' })
+    await sendNow(service, everybody.id)
+    const { totalRecipients, sentCount } = await reached(service, everybody.id, 'SENT')
+    assert.equal([totalRecipients, sentCount], [listed.body.total, listed.body.total])
+    service.clock.advance(25 * HOUR)
+    await workThrough(service, eraseTracesJob)
+    const left = await service.sql("select from emails where to_email = 'member@example.org'")
+    assert.is(left.length, 0)
+    assert.is((await service.sql("select from contacts where email like 'erased:%'")).length, 0)
     assert.is((await stats(service, id)).totalRecipients, 0)
   })
 })
