@@ -203,7 +203,7 @@ scenario(
       await caller.post('/domains', { domain: project.domain })
       await context.sql("update domains set status = 'VERIFIED' where project_id = $1", [project.id])
       const retried = await caller.graphql('mutation ($id: ID!) { retryFailed(id: $id) { retried } }', { id })
-    assert.is(retried.body.data?.retryFailed.retried, 4, retried.text)
+      assert.is(retried.body.data?.retryFailed.retried, 4, retried.text)
       assert.is((await reached(context, id, 'SENT', project)).sentCount, 5)
       assert.is(arrivalsOf(context, 'removed-new@').length, 1)
       assert.is(arrivalsOf(context, 'removed-').length, 5)
