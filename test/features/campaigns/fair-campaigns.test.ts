@@ -91,7 +91,8 @@ scenario('Campaigns beside each other', start, (test) => {
     )
     assert.is(sent.length, 16)
     // What was taken may be settled much later, but not earlier: so many at most are settled in the first seconds.
-    for (const [index, { at }] of sent.entries()) assert.ok(at - began >= Math.floor(index / 5), `message ${index}`)
+    for (const [index, { at }] of sent.entries())
+      assert.ok(at - began >= Math.floor(index / 5), `message ${index}`)
   })
 
   test('of ten projects go in turns', async (context) => {

@@ -120,6 +120,26 @@ scenario('A campaign that is being sent', start, (test) => {
     await assertAddsUp(context, id, project)
   })
 
+  test('keeps what failed while it is paused, so that it can be tried again', async (context) => {
+    const project = await context.newProject('Paused')
+    await newContacts(context, 2, { prefix: 'refused-p' }, project)
+    await newContacts(context, 1, { prefix: 'taken-p' }, project)
+    const { id } = await newCampaign(context, {}, project)
+    await sendNow(context, id, project)
+    assert.is((await reached(context, id, 'SENT', project)).failedCount, 2)
+    // As it is while others still wait.
+    await context.sql("update campaigns set status = 'SENDING' where id = $1", [id])
+    await act(context, 'pauseCampaign', id, project)
+    await until('the pause is done', async () => {
+      const [row] = await context.sql('select next_at from campaigns where id = $1', [id])
+      return row?.next_at === null
+    })
+    const query = 'mutation ($id: ID!) { retryFailed(id: $id) { retried } }'
+    const { body } = await context.as(project).graphql(query, { id })
+    assert.is(body.data.retryFailed.retried, 2)
+    assert.is((await reached(context, id, 'SENT', project)).sentCount, 3)
+  })
+
   test('reports what failed, and tries it again when it is told to', async (context) => {
     const project = await context.newProject('Failing')
     await newContacts(context, 3, { prefix: 'refused-' }, project)
@@ -134,6 +154,14 @@ scenario('A campaign that is being sent', start, (test) => {
     const again = await reached(context, id, 'SENT', project)
     assert.equal([again.sentCount, again.failedCount], [5, 0])
     await assertAddsUp(context, id, project)
+    const attempts = await context.sql(
+      "select attempts from emails where campaign_id = $1 and to_email like 'refused-%'",
+      [id],
+    )
+    assert.equal(
+      attempts.map((row) => row.attempts),
+      [1, 1, 1],
+    )
   })
 })
 
