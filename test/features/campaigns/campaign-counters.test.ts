@@ -3,10 +3,10 @@ import { advanceCampaignsJob } from '../../../src/features/campaign-ledger/advan
 import { foldHitsJob } from '../../../src/features/tracking/fold-hits.job.ts'
 import { newId } from '../../../src/lib/ids.ts'
 import { HOUR, SECOND } from '../../support/clock.ts'
+import { type SendingService, startSending } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Random, runs, seeded } from '../../support/seeded.ts'
 import { until } from '../../support/service.ts'
-import { type SinkService, startWithSink } from '../../support/sink-service.ts'
 import { turnOf } from '../../support/work.ts'
 import { oneClick, tokenOf } from '../subscriptions/subscription-support.ts'
 import { newCampaign, newContacts, sendNow, stats } from './campaign-support.ts'
@@ -16,22 +16,30 @@ import { act } from './under-way.ts'
 const CONTACTS = 120
 const STEPS = runs(240)
 
-/** Of each ten recipients one is not there, one has a bad moment, and the mail of one is answered late. */
+/** Of each ten recipients one is not there, and one has a bad moment. */
 const start = () =>
-  startWithSink(
+  startSending(
+    { SMTP_CONNECTIONS: '3' },
     {
-      holdMs: 10,
-      refuse: (to, attempt) => {
-        const kind = Number(/\d+/.exec(to)?.[0]) % 10
-        if (kind === 3) return { at: 'RCPT', code: 550, text: 'no such user' }
-        return kind === 7 && attempt === 1 ? { at: 'DATA', code: 451, text: 'try again' } : null
+      sink: {
+        holdMs: 10,
+        refuse: (to, attempt) => {
+          const kind = Number(/\d+/.exec(to)?.[0]) % 10
+          if (kind === 3) return { at: 'RCPT', code: 550, text: 'no such user' }
+          return kind === 7 && attempt === 1 ? { at: 'DATA', code: 451, text: 'try again' } : null
+        },
       },
     },
-    { SMTP_CONNECTIONS: '3' },
   )
 
 type Sent = { id: string; contact_id: string; sent_at: Date }
-type Run = { context: SinkService; id: string; random: Random; ids: string[]; gone: Record<string, number> }
+type Run = {
+  context: SendingService
+  id: string
+  random: Random
+  ids: string[]
+  gone: Record<string, number>
+}
 
 const pick = <Item>(random: Random, items: Item[]): Item | undefined =>
   items[random.between(0, items.length - 1)]

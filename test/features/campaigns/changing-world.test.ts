@@ -2,10 +2,9 @@ import * as assert from 'uvu/assert'
 import { advanceCampaignsJob } from '../../../src/features/campaign-ledger/advance-campaigns.job.ts'
 import { mailDeliveryWork } from '../../../src/features/delivery/mail-delivery.ts'
 import { HOUR } from '../../support/clock.ts'
-import { sendMail } from '../../support/mailing.ts'
+import { type SendingService, sendMail, startSending } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Project, type Service, startService, until } from '../../support/service.ts'
-import { type SinkService, startWithSink } from '../../support/sink-service.ts'
 import { whileInterestsHeld } from '../../support/while-held.ts'
 import { workThrough } from '../../support/work.ts'
 import {
@@ -47,7 +46,7 @@ function first(people: Person[], count: number): Person[] {
   return people.slice(0, count)
 }
 
-const rawOf = (context: SinkService, to: string): string =>
+const rawOf = (context: SendingService, to: string): string =>
   context.sink.arrivals.find((one) => one.to === to)?.raw.toString() ?? ''
 
 const suppress = ({ sql }: Service, project: Project, email: string) =>
@@ -68,7 +67,7 @@ async function bulk(context: Service, project: Project, action: string, ids: str
 
 scenario(
   'Contacts that change while a campaign waits',
-  () => startWithSink(),
+  () => startSending({ SMTP_CONNECTIONS: '1' }),
   (test) => {
     test('get it at their address of the hand-over, rendered with their data of then', async (context) => {
       const { id, project, release } = await underWay(context, 'moved', MANY)
@@ -159,7 +158,7 @@ function pass({ clock, app }: Service, project: Project): void {
 
 scenario(
   'A sender domain that changes while a campaign waits',
-  () => startWithSink(),
+  () => startSending({ SMTP_CONNECTIONS: '1' }),
   (test) => {
     test('holds up its messages when it is not verified, until it is', async (context) => {
       const { id, project, release } = await underWay(context, 'unverified', 5)

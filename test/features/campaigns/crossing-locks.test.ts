@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
 import { advanceCampaignsJob } from '../../../src/features/campaign-ledger/advance-campaigns.job.ts'
 import { hold } from '../../support/held-lock.ts'
+import { startSending } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService, until } from '../../support/service.ts'
-import { startWithSink } from '../../support/sink-service.ts'
 import { turnOf } from '../../support/work.ts'
 import { assertAddsUp, newCampaign, newContacts, sendNow, stats } from './campaign-support.ts'
 import { underWay } from './under-way.ts'
@@ -54,7 +54,7 @@ scenario(
 
 scenario(
   'A contact that is deleted',
-  () => startWithSink(),
+  () => startSending({ SMTP_CONNECTIONS: '1' }),
   (test) => {
     test('while its message is settled: both come to their end, whoever is ended first', async (context) => {
       const { id, ids, project, release } = await underWay(context, 'settled', 1)

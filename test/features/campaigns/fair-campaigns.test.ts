@@ -4,10 +4,12 @@ import { scenario } from '../../support/scenario.ts'
 import { startService, until } from '../../support/service.ts'
 import { assertAddsUp, newCampaign, newContacts, reached, sendNow } from './campaign-support.ts'
 
+type Context = SendingService
+
 const start = () => startSending({ SMTP_CONNECTIONS: '1' })
 
 /** The places of messages among all that have arrived. */
-const placesOf = ({ sink }: SendingService, prefix: string): number[] =>
+const placesOf = ({ sink }: Context, prefix: string): number[] =>
   sink.arrivals.flatMap(({ to }, place) => (to.startsWith(prefix) ? [place] : []))
 
 scenario('Campaigns beside each other', start, (test) => {

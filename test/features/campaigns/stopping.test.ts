@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
 import { advanceCampaignsJob } from '../../../src/features/campaign-ledger/advance-campaigns.job.ts'
 import { hold } from '../../support/held-lock.ts'
+import { type SendingService, startSending } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Service, startService, until } from '../../support/service.ts'
-import { type SinkService, startWithSink } from '../../support/sink-service.ts'
 import { turnOf } from '../../support/work.ts'
 import {
   assertAddsUp,
@@ -20,7 +20,7 @@ import { act, arrivalsOf, untilForgotten } from './under-way.ts'
 const MANY = 1_500
 
 /** Waits until nothing is on its way any more, and returns how much has left by then: nothing may follow. */
-async function stopped(context: SinkService, id: string): Promise<number> {
+async function stopped(context: SendingService, id: string): Promise<number> {
   const { sentCount } = await until('nothing is on its way', async () => {
     const found = await stats(context, id)
     return found.sendingCount === 0 && found
@@ -34,7 +34,7 @@ async function stopped(context: SinkService, id: string): Promise<number> {
 
 scenario(
   'A campaign at full speed',
-  () => startWithSink({}, { SMTP_CONNECTIONS: '8' }),
+  () => startSending({ SMTP_CONNECTIONS: '8' }),
   (test) => {
     test('hands nothing over once it is paused, or cancelled, and what was on its way is settled', async (context) => {
       await newContacts(context, MANY, { prefix: 'fast-' })
@@ -60,7 +60,7 @@ scenario(
 
 scenario(
   'A message whose outcome the database refuses',
-  () => startWithSink(),
+  () => startSending({ SMTP_CONNECTIONS: '1' }),
   (test) => {
     test('counts as failed, is not sent again, and the campaign ends', async (context) => {
       await newContacts(context, 3, { prefix: 'refused-' })

@@ -1,15 +1,15 @@
 import PostalMime from 'postal-mime'
 import * as assert from 'uvu/assert'
 import { MINUTE, SECOND } from '../../support/clock.ts'
+import { type SendingService, startSending } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { until } from '../../support/service.ts'
-import { type SinkService, startWithSink } from '../../support/sink-service.ts'
 import { APPLE_PROXY, ask, setTracking, trackedIn } from '../tracking/tracking-support.ts'
 import { newCampaign, newContacts, reached, sendNow, stats } from './campaign-support.ts'
 import { recount } from './recount.ts'
 
 /** The message that arrived for an address, as its reader has it. */
-async function readerOf(context: SinkService, to: string) {
+async function readerOf(context: SendingService, to: string) {
   const arrival = context.sink.arrivals.find((one) => one.to === to)
   if (!arrival) throw new Error(`Nothing arrived for ${to}`)
   const message = await PostalMime.parse(arrival.raw)
@@ -22,7 +22,7 @@ const BODY = '<body><p>Hello {{name}}, <a href="https://shop.example/sale?a=1&am
 
 scenario(
   'A tracked campaign',
-  () => startWithSink(),
+  () => startSending({ SMTP_CONNECTIONS: '1' }),
   (test) => {
     test('counts what its readers do with what has arrived, and shows again what was sent', async (context) => {
       await setTracking(context, context.project, 'MARKETING_ONLY')
