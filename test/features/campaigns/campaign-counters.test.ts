@@ -128,6 +128,10 @@ scenario('The numbers of a campaign', start, (test) => {
       const { id } = await newCampaign(context)
       const run: Run = { context, id, random, ids, gone: {} }
       await sendNow(context, id)
+      await until('the ledger is written, and some have left', async () => {
+        const { totalRecipients, sentCount } = await stats(context, id)
+        return totalRecipients === CONTACTS && sentCount > 10
+      })
       const names = Object.keys(ACTIONS)
       for (let step = 0; step < STEPS; step += 1) {
         const name = pick(random, names) ?? 'work'
@@ -144,6 +148,5 @@ scenario('The numbers of a campaign', start, (test) => {
         return found.status !== 'SENDING' && found.pendingCount + found.sendingCount === 0 && found
       })
       assert.is(end.totalRecipients, CONTACTS)
-      assert.ok(end.openedCount + end.clickedCount > 0)
     }))
 })
