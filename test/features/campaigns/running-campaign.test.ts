@@ -1,14 +1,14 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { campaignWork } from '../../../src/features/campaigns/campaign-work.ts'
 import { eraseTracesJob } from '../../../src/features/contacts/erase-traces.job.ts'
 import { HOUR, MINUTE } from '../../support/clock.ts'
-import { type SendingService, startSending } from '../../support/mailing.ts'
+import { startSending } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Body, type Project, startService, until } from '../../support/service.ts'
+import { type Body, startService, until } from '../../support/service.ts'
 import { workThrough } from '../../support/work.ts'
 import { assertAddsUp, newCampaign, newContacts, reached, sendNow, stats } from './campaign-support.ts'
+import { act, arrivalsOf, underWay, untilForgotten } from './under-way.ts'
 
 /** A service with one connection to its SMTP server: while that holds a message, all others wait. */
 const start = () =>
@@ -21,29 +21,6 @@ const start = () =>
       },
     },
   )
-
-const arrivalsOf = ({ sink }: SendingService, prefix: string) =>
-  sink.arrivals.filter(({ to }) => to.startsWith(prefix))
-
-/** A campaign of a project of its own to so many contacts, of which one message is on its way and the others wait. */
-async function underWay(context: SendingService, prefix: string, count: number) {
-  const project = await context.newProject(prefix)
-  const ids = await newContacts(context, count, { prefix: `${prefix}-` }, project)
-  const { id } = await newCampaign(context, {}, project)
-  const release = context.sink.hold()
-  await sendNow(context, id, project)
-  await until('all are queued and one is on its way', async () => {
-    const { sendingCount } = await stats(context, id, project)
-    return sendingCount === count && context.sink.underWay.size === 1
-  })
-  return { id, ids, project, release }
-}
-
-const act = (context: SendingService, name: string, id: string, project: Project) =>
-  context.as(project).graphql(`mutation ($id: ID!) { ${name}(id: $id) { paused status } }`, { id })
-
-/** What was read about a message holds for a second and a half of the real time. */
-const untilForgotten = () => pause(1_700)
 
 scenario('A campaign that is being sent', start, (test) => {
   test('is cancelled: what has not been handed over never is', async (context) => {
