@@ -11,7 +11,8 @@ export const insertDeliveries = (messages: string): string => `
 
 /**
  * The CTEs `queued`, `again` and `ledger`: those of a select (project_id, email_id) that were given up are tried again, with
- * all attempts before them, and are SENDING in the ledgers of their campaigns.
+ * all attempts before them, and are SENDING in the ledgers of their campaigns; those of campaigns go to the address that
+ * the contact has at present.
  */
 export const requeueCtes = (dead: string): string => `
   queued as (
@@ -20,8 +21,11 @@ export const requeueCtes = (dead: string): string => `
     returning d.project_id, d.email_id
   ),
   again as (
-    update emails e set status = 'PENDING', attempts = 0, error = null, updated_at = :now::timestamptz from queued
-    where e.project_id = queued.project_id and e.id = queued.email_id
+    update emails e set status = 'PENDING', attempts = 0, error = null, updated_at = :now::timestamptz,
+      to_email = case when e.source_type = 'CAMPAIGN' then c.email else e.to_email end
+    from queued, contacts c
+    where e.project_id = queued.project_id and e.id = queued.email_id and c.project_id = e.project_id
+      and c.id = e.contact_id
     returning e.project_id, e.id, e.campaign_id, e.contact_id
   ),
   ledger as (

@@ -1,17 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/db/embedded/embedded-postgres.ts'
-import { provision } from '../support/backstage.ts'
-import { startMailSink } from '../support/mail-sink.ts'
 import { sendBody } from '../support/mailing.ts'
 import { emailStates, query, unfinished } from '../support/query.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Random, seeded } from '../support/seeded.ts'
 import { callerOf, type Project, until } from '../support/service.ts'
-import { endProcess, ownPort, type ServiceProcess, startProcess } from '../support/service-process.ts'
+import { type KillableService, startKillable } from './killable-service.ts'
 
 const SENDS = 300
 const KILLS = process.env.DEEP ? 5 : 3
@@ -24,34 +18,7 @@ const RECOVERY_MS = 60_000
 /** What the client knows about its sends. */
 type Ledger = { answered: Map<string, string>; unanswered: Set<string>; posted: number; budget: number }
 
-async function start() {
-  const dataDir = mkdtempSync(path.join(tmpdir(), 'mailwright-crash-'))
-  const sink = await startMailSink({ holdMs: HOLD_MS })
-  const env = {
-    DATA_DIR: dataDir,
-    PORT: String(await ownPort()),
-    MAIL_PROVIDER: 'smtp',
-    SMTP_URL: sink.url,
-    RATE_LIMIT_PER_MINUTE: '0',
-    PROJECT_SEND_RATE_PER_SECOND: '0',
-  }
-  const postgres = await startEmbeddedPostgres({ dataDir: path.join(dataDir, 'postgres') })
-  const project = await provision(env)
-  const state: { service: ServiceProcess | undefined } = { service: undefined }
-  return {
-    env,
-    sink,
-    project,
-    postgres,
-    state,
-    stop: async () => {
-      await endProcess(state.service)
-      await postgres.stop()
-      await sink.stop()
-      rmSync(dataDir, { recursive: true, force: true })
-    },
-  }
-}
+const start = () => startKillable({ sink: { holdMs: HOLD_MS }, embedded: true })
 
 /** Posts until all sends are used up; what was answered, or may have been taken, is never posted again. */
 async function client(url: string, project: Project, ledger: Ledger, random: Random): Promise<void> {
@@ -97,11 +64,7 @@ const isRefusedConnection = (error: unknown): boolean =>
 
 /** Lets the client post, and kills the service at some moment of that. */
 async function oneLife(
-  {
-    state,
-    postgres,
-    project,
-  }: { state: { service: ServiceProcess | undefined }; postgres: EmbeddedPostgres; project: Project },
+  { kill, databaseUrl, project }: KillableService,
   ledger: Ledger,
   random: Random,
 ): Promise<void> {
@@ -113,29 +76,28 @@ async function oneLife(
   // What one crash has left may be sent again; a second crash in the middle of that would make it three times.
   await until('no repeat under way', async () => {
     const repeats = await query(
-      postgres.url,
-      `select from emails where project_id = $1 and status = 'SENDING' and attempts > 1`,
+      databaseUrl,
+      'select from deliveries where project_id = $1 and taken_by is not null and attempts > 1',
       [project.id],
     )
     return repeats.length === 0
   })
-  await endProcess(state.service)
+  await kill()
 }
 
 scenario('Crash safety', start, (test) => {
   test('what was answered arrives, at most once more, however often the service is killed', (context) =>
     seeded(async (random) => {
-      const { env, sink, project, postgres, state } = context
+      const { sink, project, databaseUrl } = context
       const ledger: Ledger = { answered: new Map(), unanswered: new Set(), posted: 0, budget: 0 }
-      state.service = await startProcess(env)
-      const { url } = state.service
+      const { url } = await context.boot()
       const clients = Promise.all(Array.from({ length: CLIENTS }, () => client(url, project, ledger, random)))
       const withDatabase = random.between(1, KILLS)
       for (let kill = 1; kill <= KILLS; kill += 1) {
         await oneLife(context, ledger, random)
         // Once the database goes down in the same moment, as when the machine stops.
-        if (kill === withDatabase) killDatabase(env.DATA_DIR)
-        state.service = await startProcess(env)
+        if (kill === withDatabase) context.killDatabase()
+        await context.boot()
       }
       ledger.budget = SENDS
       await clients
@@ -143,7 +105,7 @@ scenario('Crash safety', start, (test) => {
         'every email is final',
         async () => {
           await pause(250)
-          return (await unfinished(postgres.url, project.id)) === 0
+          return (await unfinished(databaseUrl, project.id)) === 0
         },
         RECOVERY_MS,
       )
@@ -157,7 +119,7 @@ scenario('Crash safety', start, (test) => {
       assert.equal(missing, [], 'answered, but never arrived')
       assert.equal(tooOften, [], 'arrived more than twice')
       assert.is(ledger.answered.size + ledger.unanswered.size, SENDS)
-      const states = await emailStates(postgres.url, project.id)
+      const states = await emailStates(databaseUrl, project.id)
       const stored = new Set(states.map(({ id }) => id))
       assert.ok(
         [...ledger.answered.values()].every((id) => stored.has(id)),
@@ -169,8 +131,3 @@ scenario('Crash safety', start, (test) => {
       )
     }))
 })
-
-function killDatabase(dataDir: string): void {
-  const file = path.join(dataDir, 'postgres', 'cluster', 'postmaster.pid')
-  process.kill(Number.parseInt(readFileSync(file, 'utf8'), 10), 'SIGKILL')
-}

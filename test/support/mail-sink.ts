@@ -18,8 +18,11 @@ export type Refusal = { at: 'RCPT' | 'DATA'; code: number; text: string }
 export type MailSinkOptions = {
   /** How long the server keeps a message before it says "ok", in milliseconds. */
   holdMs?: number
-  /** Asked at each attempt; they count from 1 for every recipient. */
-  refuse?: (to: string, attempt: number) => Refusal | null
+  /**
+   * Asked at each attempt; they count from 1 for every recipient. Silence: the message is taken, but never answered, so
+   * that its sender gives up waiting.
+   */
+  refuse?: (to: string, attempt: number) => Refusal | 'silence' | null
   /** More for the server: log-ins, TLS. */
   server?: SMTPServerOptions
 }
@@ -53,20 +56,29 @@ export async function startMailSink({
   const arrivals: Arrival[] = []
   /** Messages that came in whole and were then refused. */
   const refused: Arrival[] = []
+  /** Messages that were taken in silence. */
+  const unanswered: Arrival[] = []
   /** Connections that brought messages. */
   const sessions = new Set<string>()
   const attempts = new Map<string, number>()
   const underWay = new Set<Arrival>()
   let gate: Promise<void> = Promise.resolve()
 
+  const answerTo = (to: string) => refuse(to, attempts.get(to) ?? 1)
+
   const refusalOf = (to: string, at: Refusal['at']): Error | null => {
-    const refusal = refuse(to, attempts.get(to) ?? 1)
-    return refusal?.at === at ? Object.assign(new Error(refusal.text), { responseCode: refusal.code }) : null
+    const refusal = answerTo(to)
+    if (refusal === null || refusal === 'silence' || refusal.at !== at) return null
+    return Object.assign(new Error(refusal.text), { responseCode: refusal.code })
   }
 
   const take = async (arrival: Arrival): Promise<Error | null> => {
     const refusal = refusalOf(arrival.to, 'DATA')
     ;(refusal ? refused : arrivals).push(arrival)
+    if (answerTo(arrival.to) === 'silence') {
+      unanswered.push(arrival)
+      return new Promise(() => undefined)
+    }
     underWay.add(arrival)
     await gate
     if (holdMs > 0) await pause(holdMs)
@@ -100,6 +112,7 @@ export async function startMailSink({
     ...server,
     arrivals,
     refused,
+    unanswered,
     sessions,
     /** Messages that are in, and whose sender waits for the answer. */
     underWay,

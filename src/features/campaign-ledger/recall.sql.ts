@@ -69,7 +69,10 @@ export const cancelRecipients = statement<Recalling & { now: Date }, { count: nu
    select ((select count(*) from recalled) + (select count(*) from waiting))::int as count`,
 )
 
-/** Puts recipients for whom the message was given up back into the queue, with all attempts before them. */
+/**
+ * Puts recipients for whom the message was given up back into the queue, with all attempts before them, and to the
+ * addresses that they have at present.
+ */
 export const retryRecipients = statement<
   Recalling & { now: Date; clockShift: number; after: string },
   { contactId: string; queued: boolean }

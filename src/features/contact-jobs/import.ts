@@ -34,6 +34,9 @@ export async function startImport(ctx: Ctx, input: { file: Uint8Array }): Promis
   return createJob(ctx, { type: 'IMPORT', file: new Uint8Array(input.file) })
 }
 
+/** Cells of one commit: they are read in one go, in which nothing else has its turn. */
+const MAX_CELLS = 10_000
+
 /** Imports the rest of the file, a commit per chunk, as long as there is time. */
 export const runImport: JobRunner = async (ctx, job, hasTime) => {
   const csv = await textOf(ctx, job)
@@ -46,11 +49,12 @@ export const runImport: JobRunner = async (ctx, job, hasTime) => {
     laterCells: new Map(Object.entries(survey.laterCells)),
   }
   if (run.position >= total) return 'done'
+  const chunk = Math.min(job.stepSize, Math.ceil(MAX_CELLS / (columns.data.length + 1)))
   const records: CsvRecord[] = []
   for await (const more of rowsFrom(csv, place)) {
     records.push(...more)
-    while (records.length >= job.stepSize) {
-      await importChunk(ctx, run, records.splice(0, job.stepSize))
+    while (records.length >= chunk) {
+      await importChunk(ctx, run, records.splice(0, chunk))
       if (!hasTime()) return 'more'
     }
   }

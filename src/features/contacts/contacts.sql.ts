@@ -94,6 +94,22 @@ export const holdAddress = statement<{ projectId: string; id: string }, { email:
    where project_id = :projectId::uuid and id = :id::uuid and email not like '${ERASED}%' for update`,
 )
 
+/**
+ * Has what waits of campaigns go to the address that the contact has now. What a worker has taken is left to it, and
+ * messages that were accepted for an address go there. Indexes: emails_project_id_contact_id_id_idx, deliveries_pkey.
+ */
+export const readdressCampaigns = statement<{ projectId: string; id: string; email: string; now: Date }>(
+  'readdress-campaigns',
+  `with waiting as (
+     select d.email_id from emails e join deliveries d on d.project_id = e.project_id and d.email_id = e.id
+     where e.project_id = :projectId::uuid and e.contact_id = :id::uuid and e.source_type = 'CAMPAIGN'
+       and e.status = 'PENDING' and d.taken_by is null
+     for update of d skip locked
+   )
+   update emails e set to_email = :email, updated_at = :now::timestamptz from waiting
+   where e.project_id = :projectId::uuid and e.id = waiting.email_id`,
+)
+
 /** The addresses that contacts have. Index: contacts_project_id_email_key. */
 export const knownEmails = statement<{ projectId: string; emails: string[] }, { email: string }>(
   'known-emails',

@@ -18,6 +18,7 @@ import {
   holdAddress,
   knownEmails,
   newestContact,
+  readdressCampaigns,
   upsertContact,
 } from './contacts.sql.ts'
 import { forgetInJobs } from './erase-contacts.sql.ts'
@@ -123,6 +124,7 @@ const changeAddress = (ctx: Ctx, params: ContactChange): Promise<Changed[]> =>
     const changed = await tx.sql(changeContact, params)
     if (before && changed[0] && changed[0].email !== before.email) {
       await tx.sql(forgetInJobs, { projectId, emails: [before.email] })
+      await tx.sql(readdressCampaigns, { projectId, id, email: changed[0].email, now: params.now })
     }
     return changed
   })

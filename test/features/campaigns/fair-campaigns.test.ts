@@ -4,10 +4,12 @@ import { scenario } from '../../support/scenario.ts'
 import { startService, until } from '../../support/service.ts'
 import { assertAddsUp, newCampaign, newContacts, reached, sendNow } from './campaign-support.ts'
 
+type Context = SendingService
+
 const start = () => startSending({ SMTP_CONNECTIONS: '1' })
 
 /** The places of messages among all that have arrived. */
-const placesOf = ({ sink }: SendingService, prefix: string): number[] =>
+const placesOf = ({ sink }: Context, prefix: string): number[] =>
   sink.arrivals.flatMap(({ to }, place) => (to.startsWith(prefix) ? [place] : []))
 
 scenario('Campaigns beside each other', start, (test) => {
@@ -74,5 +76,47 @@ scenario('Campaigns beside each other', start, (test) => {
     } finally {
       await other.stop()
     }
+  })
+
+  test('of one project share its rate: together they hand over no more in a second than it may', async (context) => {
+    const project = await context.newProject('Slow')
+    await context.sql('update projects set send_rate_per_second = 5 where id = $1', [project.id])
+    await newContacts(context, 8, { prefix: 'slow-' }, project)
+    const campaigns = [await newCampaign(context, {}, project), await newCampaign(context, {}, project)]
+    const began = Math.floor(Date.now() / 1000)
+    for (const { id } of campaigns) await sendNow(context, id, project)
+    for (const { id } of campaigns) assert.is((await reached(context, id, 'SENT', project)).sentCount, 8)
+    const sent = await context.sql<{ at: number }>(
+      `select floor(extract(epoch from created_at))::int as at from events
+       where project_id = $1 and name = 'email.sent' order by created_at`,
+      [project.id],
+    )
+    assert.is(sent.length, 16)
+    // What was taken may be settled much later, but not earlier: so many at most are settled in the first seconds.
+    for (const [index, { at }] of sent.entries())
+      assert.ok(at - began >= Math.floor(index / 5), `message ${index}`)
+  })
+
+  test('of ten projects go in turns', async (context) => {
+    const projects = []
+    for (let number = 0; number < 10; number += 1) {
+      const project = await context.newProject(`Turn ${number}`)
+      await newContacts(context, 60, { prefix: `turn${number}-` }, project)
+      projects.push({ project, id: (await newCampaign(context, {}, project)).id })
+    }
+    const before = context.sink.arrivals.length
+    const release = context.sink.hold()
+    for (const { id, project } of projects) {
+      await sendNow(context, id, project)
+      await until('it is queued', async () => {
+        const rows = await context.sql('select from deliveries where campaign_id = $1', [id])
+        return rows.length === 60
+      })
+    }
+    release()
+    for (const { id, project } of projects) await reached(context, id, 'SENT', project)
+    // Everybody has had a turn before anybody is done: turns are of 25, and two may be under way from the beginning.
+    const half = context.sink.arrivals.slice(before, before + 400).map(({ to }) => to.split('-')[0])
+    assert.is(new Set(half).size, 10)
   })
 })

@@ -1,14 +1,14 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { campaignWork } from '../../../src/features/campaigns/campaign-work.ts'
 import { eraseTracesJob } from '../../../src/features/contacts/erase-traces.job.ts'
 import { HOUR, MINUTE } from '../../support/clock.ts'
-import { type SendingService, startSending } from '../../support/mailing.ts'
+import { startSending } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
-import { type Body, type Project, startService, until } from '../../support/service.ts'
+import { type Body, startService, until } from '../../support/service.ts'
 import { workThrough } from '../../support/work.ts'
 import { assertAddsUp, newCampaign, newContacts, reached, sendNow, stats } from './campaign-support.ts'
+import { act, arrivalsOf, underWay, untilForgotten } from './under-way.ts'
 
 /** A service with one connection to its SMTP server: while that holds a message, all others wait. */
 const start = () =>
@@ -21,29 +21,6 @@ const start = () =>
       },
     },
   )
-
-const arrivalsOf = ({ sink }: SendingService, prefix: string) =>
-  sink.arrivals.filter(({ to }) => to.startsWith(prefix))
-
-/** A campaign of a project of its own to so many contacts, of which one message is on its way and the others wait. */
-async function underWay(context: SendingService, prefix: string, count: number) {
-  const project = await context.newProject(prefix)
-  const ids = await newContacts(context, count, { prefix: `${prefix}-` }, project)
-  const { id } = await newCampaign(context, {}, project)
-  const release = context.sink.hold()
-  await sendNow(context, id, project)
-  await until('all are queued and one is on its way', async () => {
-    const { sendingCount } = await stats(context, id, project)
-    return sendingCount === count && context.sink.underWay.size === 1
-  })
-  return { id, ids, project, release }
-}
-
-const act = (context: SendingService, name: string, id: string, project: Project) =>
-  context.as(project).graphql(`mutation ($id: ID!) { ${name}(id: $id) { paused status } }`, { id })
-
-/** What was read about a message holds for a second and a half of the real time. */
-const untilForgotten = () => pause(1_700)
 
 scenario('A campaign that is being sent', start, (test) => {
   test('is cancelled: what has not been handed over never is', async (context) => {
@@ -120,6 +97,26 @@ scenario('A campaign that is being sent', start, (test) => {
     await assertAddsUp(context, id, project)
   })
 
+  test('keeps what failed while it is paused, so that it can be tried again', async (context) => {
+    const project = await context.newProject('Paused')
+    await newContacts(context, 2, { prefix: 'refused-p' }, project)
+    await newContacts(context, 1, { prefix: 'taken-p' }, project)
+    const { id } = await newCampaign(context, {}, project)
+    await sendNow(context, id, project)
+    assert.is((await reached(context, id, 'SENT', project)).failedCount, 2)
+    // As it is while others still wait.
+    await context.sql("update campaigns set status = 'SENDING' where id = $1", [id])
+    await act(context, 'pauseCampaign', id, project)
+    await until('the pause is done', async () => {
+      const [row] = await context.sql('select next_at from campaigns where id = $1', [id])
+      return row?.next_at === null
+    })
+    const query = 'mutation ($id: ID!) { retryFailed(id: $id) { retried } }'
+    const { body } = await context.as(project).graphql(query, { id })
+    assert.is(body.data.retryFailed.retried, 2)
+    assert.is((await reached(context, id, 'SENT', project)).sentCount, 3)
+  })
+
   test('reports what failed, and tries it again when it is told to', async (context) => {
     const project = await context.newProject('Failing')
     await newContacts(context, 3, { prefix: 'refused-' }, project)
@@ -134,6 +131,14 @@ scenario('A campaign that is being sent', start, (test) => {
     const again = await reached(context, id, 'SENT', project)
     assert.equal([again.sentCount, again.failedCount], [5, 0])
     await assertAddsUp(context, id, project)
+    const attempts = await context.sql(
+      "select attempts from emails where campaign_id = $1 and to_email like 'refused-%'",
+      [id],
+    )
+    assert.equal(
+      attempts.map((row) => row.attempts),
+      [1, 1, 1],
+    )
   })
 })
 

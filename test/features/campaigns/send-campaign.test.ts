@@ -27,6 +27,24 @@ scenario('A campaign', startService, (test) => {
     }
   })
 
+  test('asks who is suppressed in its own project alone', async (service) => {
+    const [mine, other] = [await service.newProject('Mine'), await service.newProject('Other')]
+    await newContacts(service, 2, { prefix: 'shared-' }, mine)
+    await service.sql(
+      `insert into suppressions (project_id, email, reason, created_at)
+       values ($1, 'shared-0@example.org', 'MANUAL', now()), ($2, 'shared-1@example.org', 'MANUAL', now())`,
+      [mine.id, other.id],
+    )
+    const { id } = await newCampaign(service, {}, mine)
+    await sendNow(service, id, mine)
+    const found = await reached(service, id, 'SENT', mine)
+    assert.equal([found.sentCount, found.suppressedCount], [1, 1])
+    assert.equal(
+      (await mailOf(service, 'shared-')).map(({ to }) => to),
+      ['shared-1@example.org'],
+    )
+  })
+
   test('can be read again as it was sent, from what was kept of the contact', async (service) => {
     const project = await service.newProject('Kept')
     const data = { name: 'Grace', plan: 'pro', locale: 'de' }

@@ -198,6 +198,7 @@ const PLACES = 'places in the order of contacts: nobody is looked at'
 const SEES_HIDDEN: Record<string, string> = {
   'src/features/tracking/hits.sql.ts lockMail': 'their mail is theirs until it is deleted',
   'src/features/campaign-ledger/ledger.sql.ts freezeRange': BY_CONDITION,
+  'src/messages/deliveries.sql.ts requeueCtes': 'their mail that waited is gone',
   'src/features/campaigns/campaigns.sql.ts anybodyReceives': BY_CONDITION,
   'src/features/emails/emails.sql.ts campaignMail': 'their mail is theirs until it is deleted',
   'src/features/contact-jobs/bulk.sql.ts pageOfIds': 'the statement that changes them leaves them out',

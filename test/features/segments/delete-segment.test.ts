@@ -5,6 +5,7 @@ import { noteInterests } from '../../support/interests.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Answer, type Service, startService } from '../../support/service.ts'
+import { whileInterestsHeld } from '../../support/while-held.ts'
 import { turnOf } from '../../support/work.ts'
 import { fieldErrors } from '../sending/send-support.ts'
 import {
@@ -158,25 +159,6 @@ scenario('DELETE /segments/:id', start, (test) => {
   })
 })
 
-/** Both have begun before either can go on: what one of them found out would be outdated. */
-async function atOnce(
-  { databaseUrl, project }: Service,
-  requests: (() => Promise<Answer>)[],
-): Promise<Answer[]> {
-  const lock = 'select from projects where id = $1 for no key update'
-  const held = await hold(databaseUrl, lock, [project.id])
-  const answers: Promise<Answer>[] = []
-  try {
-    for (const [index, request] of requests.entries()) {
-      answers.push(request())
-      await held.waiters(index + 1)
-    }
-  } finally {
-    await held.release()
-  }
-  return Promise.all(answers)
-}
-
 scenario('Changes of segments at the same time', start, (test) => {
   test('do not leave a condition without the segment that it names', async (service) => {
     const body = (id: string) => ({ name: 'Any', condition: treeOf(memberOf(id)) })
@@ -184,7 +166,11 @@ scenario('Changes of segments at the same time', start, (test) => {
     for (const createFirst of [true, false]) {
       const { id } = await newSegment(service)
       const requests = [() => service.as().post('/segments', body(id)), () => remove(service, id)]
-      const answers = await atOnce(service, createFirst ? requests : requests.toReversed())
+      const answers = await whileInterestsHeld(
+        service,
+        service.project.id,
+        createFirst ? requests : requests.toReversed(),
+      )
       outcomes.push(answers.map(({ status }) => status))
     }
     assert.equal(outcomes, [
@@ -197,7 +183,11 @@ scenario('Changes of segments at the same time', start, (test) => {
     const [a, b, c] = [await newSegment(service), await newSegment(service), await newSegment(service)]
     const naming = (from: { id: string }, to: { id: string }) => () =>
       service.as().patch(`/segments/${from.id}`, { condition: treeOf(memberOf(to.id)) })
-    const answers = await atOnce(service, [naming(a, b), naming(b, c), naming(c, a)])
+    const answers = await whileInterestsHeld(service, service.project.id, [
+      naming(a, b),
+      naming(b, c),
+      naming(c, a),
+    ])
     assert.equal(
       answers.map(({ status }) => status),
       [200, 200, 422],

@@ -3,8 +3,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type CastingContext, CsvError, type Parser, parse } from 'csv-parse'
 import { type Delimiter, readDialect } from './csv.rules.ts'
 
-/** Characters parsed at a time, so that other work gets its turn in between. */
-const SLICE_BYTES = 32 * 1024
+/** Bytes parsed at a time, so that other work gets its turn in between: of a cell each they take some milliseconds. */
+const SLICE_BYTES = 8 * 1024
 const MAX_RECORD_BYTES = 1024 * 1024
 
 /** A place between two records: bytes of the text (as UTF-8, from the header on) and rows of a spreadsheet before it. */
