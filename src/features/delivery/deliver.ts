@@ -23,7 +23,7 @@ const LARGE_BYTES = 32 * 1024
 const WAITING_BYTES = 4 * 1024
 
 /** Messages that are ready leave without those that are still to be rendered, after so long. */
-const GATHER_MS = 500
+const GATHER_MS = 1_000
 
 /** A message that was read holds for so long. One that has waited longer for a connection is read once more. */
 const FRESH_MS = 1_500
