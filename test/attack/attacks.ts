@@ -12,7 +12,6 @@ import { manyElements, unmatchedEndTags } from './cases/hostile-text-part.ts'
 import { largeLists } from './cases/large-lists.ts'
 import { largeSends, largeWideSends } from './cases/large-sends.ts'
 import { forgedLinks, toggledSubscription } from './cases/link-floods.ts'
-import { mailgunValues } from './cases/mailgun-values.ts'
 import { manyConnections } from './cases/many-connections.ts'
 import { nameFlood } from './cases/name-flood.ts'
 import { openApiFlood } from './cases/openapi-flood.ts'
@@ -56,5 +55,4 @@ export const attacks: readonly Attack[] = [
   forgedLinks,
   toggledSubscription,
   trackingFlood,
-  mailgunValues,
 ]

@@ -24,8 +24,6 @@ export type MailgunOptions = {
   apiKey?: string
   /** Asked about every call that is correct, before it is accepted; undefined accepts it. */
   answer?: (to: string[]) => MailgunAnswer | undefined | Promise<MailgunAnswer | undefined>
-  /** A free one by default. */
-  port?: number
   /** False for one that runs for long: it keeps nothing. */
   keeps?: boolean
 }
@@ -48,8 +46,7 @@ export type MailgunApi = Awaited<ReturnType<typeof startMailgunApi>>
  * Stands in for Mailgun's API on loopback: checks what it documents (log-in, form, sender, recipients, variables,
  * limits), refuses in its words, and keeps what it accepts.
  */
-export async function startMailgunApi(options: MailgunOptions = {}) {
-  const { apiKey = 'key-s3cret', answer, keeps = true } = options
+export async function startMailgunApi({ apiKey = 'key-s3cret', answer, keeps = true }: MailgunOptions = {}) {
   const calls: MailgunCall[] = []
   /** Calls that were correct, and refused all the same. */
   const refused: MailgunCall[] = []
@@ -95,7 +92,7 @@ export async function startMailgunApi(options: MailgunOptions = {}) {
       },
     )
   })
-  const port = await listen(server, options.port)
+  const port = await listen(server)
   const url = `http://127.0.0.1:${port}`
   return {
     url,
