@@ -7,9 +7,13 @@ import { type ServiceProcess, startServiceProcess, startTalker, type Talker } fr
 /**
  * What a campaign does: how fast its ledger and its queue are written (nothing is handed over meanwhile), how fast it
  * is delivered over SMTP beside a bare pooled loop that signs, too, what a message of the same project waits meanwhile,
- * and what a recipient takes on disk. `--contacts N` says how large the audience is, 20,000 by default. Loopback only.
+ * and what a recipient takes on disk. `--contacts N` says how large the audience is, 20,000 by default; with `--provider
+ * mailgun` it leaves by a stand-in for Mailgun, whose calls are counted, and there is no bare loop. Loopback only.
  */
 const CONTACTS = Number(process.argv[process.argv.indexOf('--contacts') + 1] || 20_000)
+const PROVIDER = process.argv.includes('--provider')
+  ? process.argv[process.argv.indexOf('--provider') + 1]
+  : 'smtp'
 const CONNECTIONS = 10
 const FRESH_EVERY_MS = 500
 const LOOK_EVERY_MS = 250
@@ -100,13 +104,20 @@ async function freshMail(
 }
 
 const database = await startBenchDatabase()
-const { talker: sink, hello } = await startTalker('bench/smtp-sink.ts')
+const isMailgun = PROVIDER === 'mailgun'
+const { talker: sink, hello } = await startTalker(`bench/${isMailgun ? 'mailgun' : 'smtp'}-sink.ts`)
 try {
   const smtpUrl = `smtp://127.0.0.1:${hello.port}`
-  const bare = await bareLoop(database, smtpUrl, sink)
+  const bare = isMailgun ? undefined : await bareLoop(database, smtpUrl, sink)
   await addContacts(database)
   await sink.ask('reset')
-  const mail = { MAIL_PROVIDER: 'smtp', SMTP_URL: smtpUrl, SMTP_CONNECTIONS: String(CONNECTIONS) }
+  const mail: Record<string, string> = isMailgun
+    ? {
+        MAIL_PROVIDER: 'mailgun',
+        MAILGUN_API_KEY: 'key-s3cret',
+        MAILGUN_URL: `http://127.0.0.1:${hello.port}`,
+      }
+    : { MAIL_PROVIDER: 'smtp', SMTP_URL: smtpUrl, SMTP_CONNECTIONS: String(CONNECTIONS) }
   const service = await startServiceProcess(await database.env({ ...mail, ROLES: 'http,worker' }))
   const { secret } = database.project
   const before = await diskOf(database)
@@ -118,7 +129,7 @@ try {
   await until(service, secret, id, ({ status }) => String(status) === 'SENT')
   isOver = true
   const seen = await sink.ask('count')
-  const { count = 0, first = 0, last = 0, repeated } = seen
+  const { count = 0, calls = 0, first = 0, last = 0, repeated } = seen
   const waits = await fresh
   const perRecipient = ((await diskOf(database)) - before) / CONTACTS
   const rate = ((count - 1) / (last - first)) * 1000
@@ -126,10 +137,12 @@ try {
   console.log(`| A campaign to ${CONTACTS.toLocaleString('en')} contacts | |
 |---|---|
 | ledger complete, messages leaving meanwhile | ${figure((CONTACTS / frozenMs) * 1000)} contacts/s |
-| delivered over SMTP | ${figure(rate)}/s |
+| delivered over ${PROVIDER} | ${figure(rate)}/s |
+| messages a call | ${(count / calls).toFixed(1)} |
 | bare signed loop | ${figure(bare)}/s |
-| ratio | ${(rate / bare).toFixed(2)} |
-| another message of the project meanwhile, to the SMTP server | p50 ${figure(waits.p50)} ms, p95 ${figure(waits.p95)} ms (${waits.rate} of them) |
+| ratio | ${bare ? (rate / bare).toFixed(2) : '-'} |
+| CPU of the process a recipient | ${figure((service.cpuSeconds() / CONTACTS) * 1e6)} µs |
+| another message of the project meanwhile, to the provider | p50 ${figure(waits.p50)} ms, p95 ${figure(waits.p95)} ms (${waits.rate} of them) |
 | a recipient on disk, beside indexes | ${figure(perRecipient)} bytes |
 | arrived more than once | ${repeated} |
 | peak memory of the process | ${figure(service.peakMemory())} MB |`)

@@ -1,5 +1,5 @@
 import { within } from '../lib/async/within.ts'
-import type { DeliveryResult, Mailer, OutgoingMail, ProviderTrouble } from './mailer.ts'
+import type { DeliveryResult, Mailer, OutgoingMail, ProviderTrouble, Together } from './mailer.ts'
 import { UnsendableMail } from './mime.ts'
 
 const LONGEST_REASON = 500
@@ -13,6 +13,9 @@ type Provider = Pick<Mailer, 'provider' | 'concurrency'> & {
   warnings?: readonly string[]
   /** Hands one message over within a bounded time. Throws when the message cannot be prepared. */
   deliver(mail: OutgoingMail): Promise<DeliveryResult>
+  together?: Together
+  /** The same for many, as `sendTogether` of a mailer says. Throws when one of them cannot be prepared. */
+  deliverTogether?(mails: OutgoingMail[]): Promise<DeliveryResult[] | null>
   /** The outcome that any message would have now; `sent` when it would be accepted. Never throws. */
   probe?(): Promise<DeliveryResult>
   /** Frees what the provider holds, once nothing is under way any more. */
@@ -21,9 +24,16 @@ type Provider = Pick<Mailer, 'provider' | 'concurrency'> & {
 
 /** A mailer that keeps the promises of the interface whatever its provider does. */
 export function defineMailer(given: Provider): Mailer {
-  const { provider, concurrency, warnings = [], deliver, probe, release } = given
-  const underWay = new Set<Promise<DeliveryResult>>()
+  const { provider, concurrency, warnings = [], deliver, together = null, probe, release } = given
+  const underWay = new Set<Promise<unknown>>()
   let closed = false
+
+  async function untilDone<Result>(delivery: Promise<Result>): Promise<Result> {
+    underWay.add(delivery)
+    const result = await delivery
+    underWay.delete(delivery)
+    return result
+  }
 
   async function attempt(mail: OutgoingMail): Promise<DeliveryResult> {
     try {
@@ -34,17 +44,25 @@ export function defineMailer(given: Provider): Mailer {
     }
   }
 
+  async function attemptTogether(mails: OutgoingMail[]): Promise<DeliveryResult[] | null> {
+    try {
+      return (await given.deliverTogether?.(mails)) ?? null
+    } catch (error) {
+      if (error instanceof UnsendableMail) return null
+      return mails.map(() => failed('temporary', `${TITLES[provider]}: ${messageOf(error)}`))
+    }
+  }
+
   return {
     provider,
     concurrency,
     warnings,
+    together,
     async send(mail) {
-      if (closed) return failed('temporary', 'The service is shutting down')
-      const delivery = attempt(mail)
-      underWay.add(delivery)
-      const result = await delivery
-      underWay.delete(delivery)
-      return result
+      return closed ? CLOSED : untilDone(attempt(mail))
+    },
+    async sendTogether(mails) {
+      return closed ? mails.map(() => CLOSED) : untilDone(attemptTogether(mails))
     },
     async check() {
       if (!probe) return null
@@ -58,6 +76,8 @@ export function defineMailer(given: Provider): Mailer {
     },
   }
 }
+
+const CLOSED = failed('temporary', 'The service is shutting down')
 
 function troubleIn(result: DeliveryResult): ProviderTrouble | null {
   if (result.kind === 'sent') return null

@@ -1,3 +1,5 @@
+import type { PartedText } from '../lib/text/parted-text.ts'
+
 /** One address with an optional display name, as it will stand in a header. */
 export type Mailbox = { address: string; name?: string | undefined }
 
@@ -13,6 +15,8 @@ export type MailAttachment = {
 /** The key that signs for the sender's domain (RFC 6376). `privateKey` is PEM. */
 export type DkimKey = { domain: string; selector: string; privateKey: string }
 
+export type BodyParts = { html: PartedText; text: PartedText }
+
 /** A message that is ready to leave: rendered, checked, addressed to exactly one recipient. */
 export type OutgoingMail = {
   emailId: string
@@ -24,9 +28,11 @@ export type OutgoingMail = {
   to: Mailbox
   replyTo?: string | undefined
   subject: string
-  html: string
+  readonly html: string
   /** The plain-text part. */
-  text: string
+  readonly text: string
+  /** The same two, of a message that may be handed over together with others that have the same parts. */
+  parts?: BodyParts | undefined
   /** Custom headers, in the order in which they were given. */
   headers: { name: string; value: string }[]
   attachments: MailAttachment[]
@@ -53,6 +59,17 @@ export type DeliveryResult =
 
 export type ProviderTrouble = { reason: string; advice: string }
 
+/** How a provider takes many messages in one call. */
+export type Together = {
+  /** Messages of one call at most. */
+  most: number
+  /** The addresses that may be among the recipients. */
+  addresses: RegExp
+  /** What the provider takes for words of its own, of at most `reach` characters; messages that say such go alone. */
+  words: RegExp
+  reach: number
+}
+
 /** A way out for mail. `send` never throws: every failure is a result. */
 export interface Mailer {
   readonly provider: 'mailbox' | 'smtp' | 'mailgun'
@@ -61,6 +78,14 @@ export interface Mailer {
   /** Warnings for the operator at the start, a sentence each. */
   readonly warnings: readonly string[]
   send(mail: OutgoingMail): Promise<DeliveryResult>
+  /** Null when every message has a call of its own. */
+  readonly together: Together | null
+  /**
+   * Hands over messages with the same sender, names of headers and common parts. A result for each; null when they do not fit
+   * into one call, or the provider refuses all for what may be the fault of one: none has left, and fewer of them may
+   * fare better. Never throws.
+   */
+  sendTogether(mails: OutgoingMail[]): Promise<DeliveryResult[] | null>
   /** Asks the provider whether it would take mail now; null when it would. Never throws, and ends within 10 s. */
   check(): Promise<ProviderTrouble | null>
   /** Lets messages under way finish and closes connections. */

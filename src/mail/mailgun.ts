@@ -1,7 +1,9 @@
 import Mailgun from 'mailgun.js'
+import type { MailgunMessageData } from 'mailgun.js/definitions'
 import { domainOf } from '../messages/email-address.rules.ts'
 import { defineMailer, messageOf } from './define-mailer.ts'
-import type { Mailer } from './mailer.ts'
+import type { DeliveryResult, Mailer } from './mailer.ts'
+import { batchOf, TOGETHER } from './mailgun-batch.ts'
 import { explainMailgun, type MailgunFailure, notMailgun } from './mailgun-failures.ts'
 import { composeMessage, SigningKeys } from './mime.ts'
 
@@ -24,20 +26,27 @@ export function createMailgunMailer(options: MailgunOptions): Mailer {
   let keyWorks = false
   const explain = (error: unknown) => explainMailgun(failureOf(error), keyWorks)
 
+  async function handOver(domain: string, data: MailgunMessageData): Promise<DeliveryResult> {
+    const { id } = await within(timeoutMs, client.messages.create(domain, data))
+    if (!id) return notMailgun
+    keyWorks = true
+    return { kind: 'sent', providerMessageId: id.replace(/^<|>$/g, '') }
+  }
+
   return defineMailer({
     provider: 'mailgun',
     concurrency,
     async deliver(mail) {
       const { to, raw } = await composeMessage(mail, keys)
-      try {
-        const sending = client.messages.create(domainOf(mail.from.address), { to, message: raw })
-        const { id } = await within(timeoutMs, sending)
-        if (!id) return notMailgun
-        keyWorks = true
-        return { kind: 'sent', providerMessageId: id.replace(/^<|>$/g, '') }
-      } catch (error) {
-        return explain(error)
-      }
+      return handOver(domainOf(mail.from.address), { to, message: raw }).catch(explain)
+    },
+    together: TOGETHER,
+    async deliverTogether(mails) {
+      const [first] = mails
+      const batch = batchOf(mails)
+      if (!first || !batch) return null
+      const result = await handOver(domainOf(first.from.address), batch).catch(explain)
+      return result.kind === 'permanent' ? null : mails.map(() => result)
     },
     async probe() {
       try {

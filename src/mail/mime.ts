@@ -98,7 +98,7 @@ function options(mail: OutgoingMail): MailComposerOptions {
 /**
  * The address as it stands in a header and in the envelope: with the domain in ASCII, quoted where needed.
  */
-function asciiAddress(address: string): string {
+export function asciiAddress(address: string): string {
   if (!ADDRESS_SHAPE.test(address)) {
     throw new UnsendableMail(`${JSON.stringify(address)} is not an email address`)
   }
@@ -112,17 +112,21 @@ function addressField(field: 'From' | 'To', address: string, name = ''): string 
   return `${foldLines(bare ? `${field}: ${address}` : `${field}: ${phrase(cut)} <${address}>`)}\r\n`
 }
 
-function headers(mail: OutgoingMail) {
+/** The custom headers that a message may have. Throws UnsendableMail for others. */
+export function customHeaders(mail: OutgoingMail): OutgoingMail['headers'] {
   // Requests with orders are refused; mail that was accepted before they were leaves without them.
-  const custom = mail.headers
-    .filter(({ name }) => !isOrder(name))
-    .map(({ name, value }) => {
-      if (!isHeaderName(name)) throw new UnsendableMail(`${JSON.stringify(name)} is not a header name`)
-      if (isOwnHeader(name)) throw new UnsendableMail(`The header ${name} cannot be set`)
-      return STRUCTURED.has(name.toLowerCase())
-        ? { key: name, value: oneLine(value) }
-        : unstructured(name, value)
-    })
+  const kept = mail.headers.filter(({ name }) => !isOrder(name))
+  for (const { name } of kept) {
+    if (!isHeaderName(name)) throw new UnsendableMail(`${JSON.stringify(name)} is not a header name`)
+    if (isOwnHeader(name)) throw new UnsendableMail(`The header ${name} cannot be set`)
+  }
+  return kept
+}
+
+function headers(mail: OutgoingMail) {
+  const custom = customHeaders(mail).map(({ name, value }) =>
+    STRUCTURED.has(name.toLowerCase()) ? { key: name, value: oneLine(value) } : unstructured(name, value),
+  )
   return [unstructured('Subject', mail.subject), ...custom]
 }
 
@@ -164,7 +168,7 @@ async function* inPieces(text: string): AsyncGenerator<string, void> {
 }
 
 /** A lone CR ends a line for some servers and not for others, which lets a body smuggle a second message in. */
-function lineFeeds(text: string): string {
+export function lineFeeds(text: string): string {
   return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text
 }
 

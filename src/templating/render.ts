@@ -191,6 +191,17 @@ export function renderSubject(template: string, view: View): string {
   return cutText(line, MAX_SUBJECT)
 }
 
+/** The parts of a template that every text made from it has, in this order. Throws RenderedTooLarge. */
+export function constantParts(template: string, { meter, templates }: RenderTools): string[] {
+  if (isPlainText(template)) return [template]
+  const parts = ['']
+  for (const [kind, value] of templates.tokensOf(template, meter)) {
+    if (kind === 'text') parts.push((parts.pop() ?? '') + value)
+    else parts.push('')
+  }
+  return parts
+}
+
 /** Throws TemplateSyntaxError when the template could not be rendered, and RenderedTooLarge. */
 export function checkTemplate(template: string, { meter, templates }: RenderTools): void {
   if (!isPlainText(template)) templates.tokensOf(template, meter)

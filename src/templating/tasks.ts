@@ -1,5 +1,13 @@
 import type { JsonObject } from '../lib/json.ts'
-import { checkTemplate, type RenderTools, renderBody, renderSubject, renderText, viewOf } from './render.ts'
+import {
+  checkTemplate,
+  constantParts,
+  type RenderTools,
+  renderBody,
+  renderSubject,
+  renderText,
+  viewOf,
+} from './render.ts'
 import { TemplateSyntaxError } from './template-parser.ts'
 import { type TemplateVariables, variablesOf } from './template-variables.ts'
 import { textFromHtml } from './text-part.ts'
@@ -15,6 +23,7 @@ type Inputs = {
   variables: MessageTemplate & { variables: JsonObject }
   check: { template: string }
   links: { template: string; ownUrl: string }
+  parts: { template: string }
   text: { html: string }
 }
 
@@ -24,6 +33,7 @@ type Results = {
   /** Why the template cannot be rendered; null when it can. */
   check: string | null
   links: TrackedTemplate
+  parts: string[]
   text: string
 }
 
@@ -53,6 +63,7 @@ const tasks: { [Name in TaskName]: (input: Inputs[Name], tools: RenderTools) => 
     }
   },
   links: ({ template, ownUrl }, { meter }) => trackLinks(template, ownUrl, meter),
+  parts: ({ template }, tools) => constantParts(template, tools),
   text: ({ html }) => textFromHtml(html),
 }
 

@@ -3,6 +3,8 @@ import { AppError } from '../../errors.ts'
 import { ByteCache } from '../../lib/byte-cache.ts'
 import { LAST_ID } from '../../lib/ids.ts'
 import type { JsonObject } from '../../lib/json.ts'
+import { PartedText } from '../../lib/text/parted-text.ts'
+import type { OutgoingMail, Together } from '../../mail/mailer.ts'
 import { textTemplateOf } from '../../templating/text-template.ts'
 import {
   type CampaignContent,
@@ -10,23 +12,36 @@ import {
   campaignSources,
   contentKey,
 } from '../emails/campaign-sources.ts'
-import { compose, composedVariables } from '../emails/compose.ts'
+import { commonParts, compose, composedVariables } from '../emails/compose.ts'
 import type { DueEmail } from './delivery.sql.ts'
 import { CANCELLED, givenBack, givenUp, type Outcome, type Rendered } from './outcome.ts'
 import type { TextParts } from './text-parts.ts'
 
 /** Bodies of campaigns that are kept in memory; a character takes two bytes. */
 const MAX_BYTES = 16 * 1024 * 1024
-const BYTES = { entry: 500, character: 2 }
+const BYTES = { entry: 500, character: 4 }
 
 /** A message for whose rendering there was no room is tried again after so many milliseconds. */
 const BUSY_MS = 2_000
 
-/** A message as it is handed over. `rendered` is null unless it is a campaign's, which is rendered here. */
-export type Content = { email: DueEmail; text: string; rendered: Rendered | null }
+/** What a message says; messages of a campaign that may leave together have it in parts. */
+export type MailBody = Pick<OutgoingMail, 'html' | 'text' | 'parts'>
 
-/** The content of a campaign; `keys` are the keys of contacts' data that it uses. */
-type Source = CampaignSource & { keys: ReadonlySet<string> }
+/** A message as it is handed over. `rendered` is null unless it is a campaign's, which is rendered here. */
+export type Content = {
+  email: DueEmail
+  /** Null when it has expired. */
+  body: MailBody | null
+  rendered: Rendered | null
+}
+
+/** The content of a campaign. */
+type Source = CampaignSource & {
+  /** The keys of the contact's data that it is rendered with. */
+  keys: ReadonlySet<string>
+  /** Null when each message has to leave alone. */
+  common: { html: string[]; text: string[] } | null
+}
 
 /**
  * Returns the contents of messages: mail of campaigns is rendered here, all other mail was rendered when it was
@@ -34,17 +49,20 @@ type Source = CampaignSource & { keys: ReadonlySet<string> }
  */
 export class Contents {
   readonly #texts: TextParts
+  readonly #together: Together | null
   readonly #sources = new ByteCache<Promise<Source | null>>(MAX_BYTES)
 
-  constructor(texts: TextParts) {
+  constructor(texts: TextParts, together: Together | null) {
     this.#texts = texts
+    this.#together = together
   }
 
   /** Returns the content of a message of about `size` bytes, or the outcome when it cannot have one. */
   async of(ctx: Ctx, email: DueEmail, size: number): Promise<Content | Outcome> {
     const { projectId, campaignId, variant, html } = email
     if (campaignId === null || html !== null) {
-      return { email, text: await this.#texts.of(projectId, html ?? ''), rendered: null }
+      const body = html === null ? null : { html, text: await this.#texts.of(projectId, html) }
+      return { email, body, rendered: null }
     }
     try {
       const source = await this.#sourceOf(ctx, { projectId, campaignId, variant }, size)
@@ -65,10 +83,31 @@ export class Contents {
     const each = { ...ctx, renderBudget: ctx.services.rendering.newBudget() }
     const { tracking } = source
     const { subject, html, headers, text } = await compose(each, source, contact, { tracking })
+    const whole = { html, text: text ?? (await this.#texts.of(projectId, html)) }
     return {
-      email: { ...email, subject, html, headers },
-      text: text ?? (await this.#texts.of(projectId, html)),
+      // Many wait for each other, and need no more of the data.
+      email: { ...email, subject, headers, data: null },
+      body: this.#inParts({ ...whole, subject }, toEmail, source) ?? whole,
       rendered: { subject, variables: usedOf(data, source.keys) },
+    }
+  }
+
+  /** Null when the message has to leave alone. */
+  #inParts(whole: MailBody & { subject: string }, to: string, { common }: Source): MailBody | null {
+    if (!common || !this.#together?.addresses.test(to)) return null
+    const { words, reach } = this.#together
+    if (words.test(whole.subject)) return null
+    const html = PartedText.of(common.html, whole.html)
+    const text = PartedText.of(common.text, whole.text)
+    if (!html || !text || html.holds(words, reach) || text.holds(words, reach)) return null
+    return {
+      parts: { html, text },
+      get html() {
+        return html.whole
+      },
+      get text() {
+        return text.whole
+      },
     }
   }
 
@@ -76,7 +115,7 @@ export class Contents {
     const key = `${campaign.projectId} ${contentKey(campaign)}`
     const known = this.#sources.get(key)
     if (known) return known
-    const read = readSource(ctx, campaign).catch((error: unknown) => {
+    const read = readSource(ctx, campaign, this.#together).catch((error: unknown) => {
       this.#sources.delete(key)
       throw error
     })
@@ -95,7 +134,11 @@ const LOCALE = 'locale'
 /** Stands in for a contact: which variables a body has does not depend on who reads it. */
 const NOBODY = { contactId: LAST_ID, emailId: LAST_ID, email: '', subscribed: true, data: {} }
 
-async function readSource(ctx: Ctx, { projectId, ...wanted }: CampaignKey): Promise<Source | null> {
+async function readSource(
+  ctx: Ctx,
+  { projectId, ...wanted }: CampaignKey,
+  together: Together | null,
+): Promise<Source | null> {
   const sources = await campaignSources(ctx.services.database.delivery, projectId, [wanted])
   const source = sources.get(contentKey(wanted))
   if (!source) return null
@@ -103,7 +146,15 @@ async function readSource(ctx: Ctx, { projectId, ...wanted }: CampaignKey): Prom
   const { used } = await composedVariables(each, source, { projectId, ...NOBODY })
   const { rendering } = ctx.services
   const text = await textTemplateOf(source.body, (html) => rendering.textOfMail(html, projectId))
-  return { ...source, text, keys: new Set([...used.map(keyOf), LOCALE]) }
+  const common = together && (await sharedParts(each, { ...source, text }, together))
+  return { ...source, text, keys: new Set([...used.map(keyOf), LOCALE]), common }
+}
+
+/** Null when the provider would find words of its own in them. */
+async function sharedParts(ctx: Ctx, source: CampaignSource, { words }: Together): Promise<Source['common']> {
+  const common = await commonParts(ctx, source, source.tracking)
+  const said = [...common.html, ...common.text, source.from.name ?? '']
+  return said.some((part) => words.test(part)) ? null : common
 }
 
 /** The key of the data that a variable begins with: `plan` of `plan`, `data.plan` and `plan.name`. */

@@ -1,6 +1,7 @@
 import type { Services } from '../../ctx.ts'
 import { decrypt, deriveKey } from '../../lib/secrets.ts'
 import type { DkimKey, OutgoingMail } from '../../mail/mailer.ts'
+import type { MailBody } from './contents.ts'
 import { attachmentsOfSet, type DueEmail } from './delivery.sql.ts'
 
 const MAX_KEYS = 1_000
@@ -16,7 +17,7 @@ export class Outbox {
     this.#encryptionKey = deriveKey(services.config.encryptionSecret, 'mailwright secrets at rest')
   }
 
-  async outgoing(email: DueEmail, html: string, text: string): Promise<OutgoingMail> {
+  async outgoing(email: DueEmail, body: MailBody): Promise<OutgoingMail> {
     const { delivery } = this.#services.database
     const files = email.attachmentSetId
       ? await delivery(attachmentsOfSet, { projectId: email.projectId, setId: email.attachmentSetId })
@@ -30,8 +31,14 @@ export class Outbox {
       to: { address: email.toEmail, name: email.toName ?? undefined },
       replyTo: email.replyTo ?? undefined,
       subject: email.subject,
-      html,
-      text,
+      // A body in parts is put together when it is asked for.
+      get html() {
+        return body.html
+      },
+      get text() {
+        return body.text
+      },
+      parts: body.parts,
       headers: email.headers ?? [],
       attachments: files.map((file) => ({ ...file, contentId: file.contentId ?? undefined })),
       dkim: this.#dkimOf(email),

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../lib/json.ts'
 import type { DeliveryResult } from '../../mail/mailer.ts'
 import { refusalToReceive } from '../../messages/may-receive.rules.ts'
+import type { MailBody } from './contents.ts'
 import { MAX_ATTEMPTS, retryDelay, storable } from './delivery.rules.ts'
 import type { DueEmail, TakenRow } from './delivery.sql.ts'
 import type { OutcomeStatus, RecipientOutcome } from './settle.sql.ts'
@@ -108,7 +109,7 @@ export function stoppedWith({ campaignId, campaignStatus, campaignPaused }: DueE
 }
 
 /** Returns why a message must not be handed over after all: things change while it waits. Null when it may. */
-export function refusalOf(email: DueEmail, attempts: number): Outcome | null {
+export function refusalOf(email: DueEmail, body: MailBody | null, attempts: number): Outcome | null {
   const refusal = refusalToReceive(email)
   if (refusal) {
     const recipientStatus = refusal === 'suppressed' ? 'SUPPRESSED' : 'SKIPPED'
@@ -120,7 +121,7 @@ export function refusalOf(email: DueEmail, attempts: number): Outcome | null {
   if (email.domainStatus === null) {
     return givenUp(email, 'FAILED', 'The sender domain was removed from the project.')
   }
-  return email.html === null ? givenUp(email, 'FAILED', 'The body of this message has expired.') : null
+  return body === null ? givenUp(email, 'FAILED', 'The body of this message has expired.') : null
 }
 
 const UNCERTAIN = 'The message may have been accepted all the same, and may arrive twice.'

@@ -4,7 +4,7 @@ import { PRIORITIES, type Priority, type Turn } from '../../queue/define-work.ts
 import { type TakenRow, takeDueMail } from './delivery.sql.ts'
 import type { TakenEmail } from './outcome.ts'
 
-/** A turn takes at most so many messages. */
+/** A turn takes at most so many messages, as a rule. */
 const MAX_PER_TURN = 25
 /** A process holds about as much as it hands over in this time: more would wait where no other process can help. */
 const HELD_MS = 1_000
@@ -40,15 +40,18 @@ const LONG_AGO = new Date(0)
 export class TakeTurns {
   readonly #services: Services
   readonly #connections: number
+  readonly #perTurn: number
   #waiting: Waiting[] = []
   #taking: Promise<void> | null = null
   readonly #since = new Map<string, Since>()
   #held = 0
   #handOverMs = USUAL_MS
 
-  constructor(services: Services, connections: number) {
+  /** `perTurn` is how many messages a turn has at most; above the usual number it has so many whatever is held. */
+  constructor(services: Services, connections: number, perTurn = MAX_PER_TURN) {
     this.#services = services
     this.#connections = connections
+    this.#perTurn = perTurn
   }
 
   take(turn: Turn): Promise<Taken> {
@@ -67,10 +70,10 @@ export class TakeTurns {
 
   /** Returns how many messages one of `turns` turns may take. Fresh mail is little, and goes ahead of held mail. */
   #shareOf(turn: Turn, turns: number): number {
-    if (turn.standing === 'fresh') return MAX_PER_TURN
+    if (turn.standing === 'fresh' || this.#perTurn > MAX_PER_TURN) return this.#perTurn
     const each = Math.min(MAX_PER_CONNECTION, Math.max(MIN_PER_CONNECTION, HELD_MS / this.#handOverMs))
     const free = each * this.#connections - this.#held
-    return Math.min(MAX_PER_TURN, Math.max(1, Math.floor(free / turns)))
+    return Math.min(this.#perTurn, Math.max(1, Math.floor(free / turns)))
   }
 
   /** Turns of one project follow each other: in one statement they would not see what the other takes. */

@@ -2,12 +2,13 @@ import type { Config } from '../../config.ts'
 import type { Ctx } from '../../ctx.ts'
 import type { MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
+import { isMarkup, withLineBreaks } from '../../lib/text/html.ts'
 import { chosenLanguage } from '../../lib/text/languages.ts'
 import type { TemplateVariables } from '../../templating/template-variables.ts'
 import { footerText, withFooter } from '../subscriptions/footer.ts'
 import { type SubscriptionLinks, subscriptionLinks } from '../subscriptions/subscription-links.ts'
 import { render } from '../templates/render.ts'
-import { isTracked, trackMessage } from '../tracking/track-message.ts'
+import { isTracked, trackedTemplate, trackMessage } from '../tracking/track-message.ts'
 
 /** The parts of a message that are the same for all of its recipients. */
 export type MessageSource = {
@@ -71,6 +72,34 @@ export async function compose(
     text: text !== null && footer ? `${text}\n\n${footerText(footer)}` : text,
     headers: source.type === 'TRANSACTIONAL' ? [] : oneClickHeaders(links),
   }
+}
+
+/** Shorter texts stay with what is beside them. */
+const SHORTEST_PART = 32
+
+/**
+ * What the bodies of a message have in common, whoever gets it, in its order: in the HTML and in the text part. Throws as
+ * `render` does.
+ */
+export async function commonParts(
+  ctx: Ctx,
+  source: MessageSource,
+  tracking: Tracking,
+): Promise<{ html: string[]; text: string[] }> {
+  const { body } = isTracked(tracking, source.type) ? await trackedTemplate(ctx, source.body) : source
+  const parts = await render(ctx, 'parts', { template: body })
+  // What is added to a body stands before its end.
+  const html = isMarkup(body)
+    ? parts.flatMap((part) => part.split(/(?=<\/body)/i))
+    : parts.map(withLineBreaks)
+  const text = source.text ? await render(ctx, 'parts', { template: source.text }) : []
+  return { html: html.flatMap(longPart), text: text.flatMap(longPart) }
+}
+
+/** A line break is not divided: it may be of two characters. */
+function longPart(part: string): string[] {
+  const whole = part.replace(/^[\r\n]+|[\r\n]+$/g, '')
+  return whole.length < SHORTEST_PART ? [] : [whole]
 }
 
 /**

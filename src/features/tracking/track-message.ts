@@ -1,7 +1,7 @@
 import type { Ctx } from '../../ctx.ts'
 import type { MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import { beforeEndOfBody } from '../../lib/text/html.ts'
-import { LINKS } from '../../templating/tracked-links.ts'
+import { LINKS, type TrackedTemplate } from '../../templating/tracked-links.ts'
 import { trackedBody } from '../templates/render.ts'
 import { clickUrls, openPixel } from './tracked-links.ts'
 
@@ -17,13 +17,17 @@ export type MessageTracking = {
 export const isTracked = (tracking: Tracking, type: MessageType): boolean =>
   tracking === 'ENABLED' || (tracking === 'MARKETING_ONLY' && type !== 'TRANSACTIONAL')
 
+/** The template that is rendered in place of a body, and where its links lead. Throws as `render` does. */
+export const trackedTemplate = (ctx: Ctx, body: string): Promise<TrackedTemplate> =>
+  trackedBody(ctx, body, ctx.config.apiUrl)
+
 /** `body` is a template. Throws as `render` does. */
 export async function trackMessage(
   ctx: Ctx,
   body: string,
   message: { projectId: string; emailId: string },
 ): Promise<MessageTracking> {
-  const tracked = await trackedBody(ctx, body, ctx.config.apiUrl)
+  const tracked = await trackedTemplate(ctx, body)
   const mail = { ...message, links: tracked.links.length }
   return {
     body: tracked.body,
