@@ -22,6 +22,7 @@ import { slowReaders } from './cases/slow-readers.ts'
 import { stalledReaders } from './cases/stalled-readers.ts'
 import { trackingFlood } from './cases/tracking-flood.ts'
 import { uploadFlood } from './cases/upload-flood.ts'
+import { workflowLoop } from './cases/workflow-loop.ts'
 import type { Attack } from './define-attack.ts'
 
 /** Every attack that is tried, in the order of the table in docs/benchmarks.md. */
@@ -55,4 +56,5 @@ export const attacks: readonly Attack[] = [
   forgedLinks,
   toggledSubscription,
   trackingFlood,
+  workflowLoop,
 ]
