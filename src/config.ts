@@ -80,6 +80,7 @@ function build(v: Variables) {
     contactJobRetentionDays: v.CONTACT_JOB_RETENTION_DAYS,
     /** 0: kept. */
     uploadRetentionDays: v.UPLOAD_RETENTION_DAYS,
+    executionRetentionDays: v.WORKFLOW_EXECUTION_RETENTION_DAYS,
     eventCountRetentionDays: v.EVENT_COUNT_RETENTION_DAYS,
     unusedFieldRetentionDays: v.UNUSED_FIELD_RETENTION_DAYS,
     /** Quotas of one project; 0: no quota. */
@@ -88,6 +89,7 @@ function build(v: Variables) {
       templates: v.QUOTA_TEMPLATES,
       domains: v.QUOTA_DOMAINS,
       campaigns: v.QUOTA_CAMPAIGNS,
+      workflows: v.QUOTA_WORKFLOWS,
       eventNames: v.QUOTA_EVENT_NAMES,
       contactFields: v.QUOTA_CONTACT_FIELDS,
       images: v.QUOTA_IMAGES,

@@ -128,6 +128,9 @@ const variables = z.object({
   EVENT_COUNT_RETENTION_DAYS: number(400, 100, 36_500).describe(
     'days for which counts of events by day are kept; events of earlier days are counted when they are asked for',
   ),
+  WORKFLOW_EXECUTION_RETENTION_DAYS: number(90, 1, 36_500).describe(
+    'days after their end for which executions of workflows are kept',
+  ),
   UNUSED_FIELD_RETENTION_DAYS: number(30, 2, 36_500).describe(
     'days after which a custom field that no contact has is forgotten, unless it was set meanwhile',
   ),
@@ -135,6 +138,7 @@ const variables = z.object({
   QUOTA_TEMPLATES: number(5_000),
   QUOTA_DOMAINS: number(100),
   QUOTA_CAMPAIGNS: number(10_000),
+  QUOTA_WORKFLOWS: number(500),
   QUOTA_EVENT_NAMES: number(10_000).describe('names of events, entries and exits of segments among them'),
   QUOTA_CONTACT_FIELDS: number(2_000).describe('names of custom fields'),
   QUOTA_IMAGES: number(10_000),

@@ -15,6 +15,7 @@ const STATUS_OF = {
   CONTACT_NOT_FOUND: 404,
   SEGMENT_NOT_FOUND: 404,
   CAMPAIGN_NOT_FOUND: 404,
+  WORKFLOW_NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
   CONFLICT: 409,
   IDEMPOTENCY_KEY_REUSED: 409,
@@ -99,7 +100,7 @@ export const badRequest = (message: string) => new AppError('BAD_REQUEST', messa
 export const invalidBody = (message: string) => new AppError('INVALID_REQUEST_BODY', message)
 
 /**
- * The 422. The gate of both doors (graphql/run-endpoint.ts) has `checkInput` (graphql/inputs/check-input.ts) throw it for
+ * The 422. The gate of both doors (graphql/run-endpoint.ts) has `checkInput` (admission/check-input.ts) throw it for
  * what the schema of an input refuses; services throw `fieldError` for other rules. REST answers it in http/server.ts, on
  * some endpoints as a short 400 (rest/facade.ts), and GraphQL in graphql/graphql-error.ts.
  */

@@ -10,6 +10,7 @@ import { computeSegmentsJob } from './features/memberships/compute-segments.job.
 import { followSegmentsJob } from './features/memberships/follow-segments.job.ts'
 import { purgeExpiredJob } from './features/operations/purge-expired.job.ts'
 import { foldHitsJob } from './features/tracking/fold-hits.job.ts'
+import { advanceWorkflowsJob } from './features/workflows/engine/advance-workflows.job.ts'
 import type { Job } from './queue/define-job.ts'
 import type { ProjectWork, WorkKind } from './queue/define-work.ts'
 
@@ -30,6 +31,7 @@ export const PROJECT_WORKS: readonly ProjectWork[] = [
   followSegmentsJob,
   computeSegmentsJob,
   foldHitsJob,
+  advanceWorkflowsJob,
 ]
 
 /** Every kind of project work by its name. */

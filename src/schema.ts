@@ -19,6 +19,10 @@ import './features/segments/segments.graphql.ts'
 import './features/templates/templates.graphql.ts'
 import './features/uploads/uploads.graphql.ts'
 import './features/verify/verify.graphql.ts'
+import './features/workflows/workflow-graph.graphql.ts'
+import './features/workflows/workflows.graphql.ts'
+import './features/workflows/workflow-steps.graphql.ts'
+import './features/workflows/executions/executions.graphql.ts'
 
 /** The whole API, in the order in which its parts are imported here. */
 export const schema = builder.toSchema({ sortSchema: false })

@@ -21,6 +21,7 @@ export const USED_OF = {
   templates: countOf('templates'),
   domains: countOf('domains'),
   campaigns: countOf('campaigns'),
+  workflows: countOf('workflows'),
   images: countOf('uploads'),
   imageBytes: statement<Asked, Used>(
     'used-image-bytes',

@@ -30,6 +30,11 @@ const TOLD: Record<Quota, { of: string; variable: string; room: string; unit?: n
     variable: 'QUOTA_CAMPAIGNS',
     room: 'Delete campaigns that are over (DELETE /campaigns/:id)',
   },
+  workflows: {
+    of: 'workflows',
+    variable: 'QUOTA_WORKFLOWS',
+    room: 'Delete workflows that are not needed (DELETE /workflows/:id)',
+  },
   eventNames: {
     of: 'names of events, those of the service itself among them',
     variable: 'QUOTA_EVENT_NAMES',

@@ -5,7 +5,7 @@
  */
 
 /** The consumers that read the feed: a relation with the column `consumer`. */
-const CONSUMERS = `(values ('SEGMENT'::consumer)) as k (consumer)`
+const CONSUMERS = `(values ('SEGMENT'::consumer), ('WORKFLOW')) as k (consumer)`
 
 /**
  * A listener of the consumer `k` for `h`, each found by its index. Subqueries return them as values; an
@@ -29,16 +29,16 @@ const feedCte = (name: string, rows: string): string => `
         then h.fields || array(select 'data.' || key from unnest(h.data_keys) as key) end
     from (${rows}) h, ${CONSUMERS}
     where case when ${listener()} then
-      h.fields is null or ${listener(`i.kind = 'EVENT' and i.name = h.name`)}
+      (h.fields is null and k.consumer = 'SEGMENT') or ${listener(`i.kind = 'EVENT' and i.name = h.name`)}
       or ${listener(`i.kind = 'FIELD' and i.name = any(h.fields)`)}
       or ${listener(`i.kind = 'DATA' and i.name = any(h.data_keys)`)}
       end
-    returning project_id
+    returning project_id, consumer
   )`
 
-/** Says, for a statement with such CTEs, whether a follower has to be woken (see `wakeFollowers`). */
+/** Says, for a statement with such CTEs, which followers have to be woken (see `wakeFollowers`). */
 export const heard = (...ctes: string[]): string =>
-  ctes.map((cte) => `exists (select from ${cte})`).join(' or ')
+  `array(${ctes.map((cte) => `select consumer::text from ${cte}`).join(' union ')}${ctes.length > 1 ? '' : ' group by 1'})`
 
 /**
  * The CTEs `event` and `heard_event`: record the rows of a select (project_id, id, contact_id, name, email_id, data,
@@ -145,5 +145,5 @@ export const membershipCte = (rows: string): string => `
     select h.project_id, k.consumer, ${NEW_ID}, h.contact_id, array['segment.' || h.segment_id::text]
     from (${rows}) h, ${CONSUMERS}
     where ${listener(`i.kind = 'SEGMENT' and i.name = h.segment_id::text`)}
-    returning project_id
+    returning project_id, consumer
   )`

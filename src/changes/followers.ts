@@ -1,10 +1,18 @@
 import type { Ctx } from '../ctx.ts'
-import { workKind } from '../queue/define-work.ts'
+import type { Consumer } from '../generated/prisma/enums.ts'
+import { PRIORITIES, workKind } from '../queue/define-work.ts'
 
 /** A project has changes that its segments have not followed. */
 export const segmentFollowingWork = workKind('segments.follow')
 
-/** Wakes the readers of the feed of changes when a statement has said that one of them listens (`heard`). */
-export function wakeFollowers(ctx: Ctx, rows: { heard: boolean }[]): void {
-  if (rows.some(({ heard }) => heard)) ctx.requestWork(segmentFollowingWork)
+/** A project has events that its workflows have not heard of, or executions that can go on. */
+export const workflowAdvancingWork = workKind('workflows.advance')
+
+type Asking = Pick<Ctx, 'requestWork'>
+
+/** Wakes the readers of the feed of changes that a statement has said to listen (`heard`). */
+export function wakeFollowers(ctx: Asking, rows: { heard: Consumer[] }[]): void {
+  const listens = (consumer: Consumer) => rows.some(({ heard }) => heard.includes(consumer))
+  if (listens('SEGMENT')) ctx.requestWork(segmentFollowingWork)
+  if (listens('WORKFLOW')) ctx.requestWork(workflowAdvancingWork, PRIORITIES.workflow)
 }

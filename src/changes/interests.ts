@@ -40,8 +40,8 @@ export async function lockInterests(tx: Ctx): Promise<void> {
 }
 
 /**
- * Keeps what a segment, a campaign that is not over, or a workflow refers to; none when it is deleted or over. A waiting
- * execution listens as a WORKFLOW under its own id. Called when it is written, under `lockInterests`. Throws CONFLICT
+ * Keeps what a segment, a campaign that is not over, or a workflow refers to; none when it is deleted or over. A workflow
+ * listens for its executions that wait. Called when it is written, under `lockInterests`. Throws CONFLICT
  * for an event or a field that is being deleted: it would be named while what it stands for disappears.
  */
 export async function keepInterests(

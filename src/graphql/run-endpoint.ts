@@ -1,12 +1,12 @@
 import type { GraphQLFieldResolver } from 'graphql'
 import type { z } from 'zod'
 import { type Access, assertAccess, assertStillAdmitted } from '../admission/access.ts'
+import { checkInput } from '../admission/check-input.ts'
 import { type Outcome, underKey } from '../admission/idempotency.ts'
 import type { Ctx } from '../ctx.ts'
 import { fieldError } from '../errors.ts'
 import { findUnstorable, MAX_JSON_DEPTH } from '../lib/json.ts'
 import { cutText } from '../lib/text/cut-text.ts'
-import { checkInput } from './inputs/check-input.ts'
 import type { RestRoute } from './rest-route.ts'
 
 /**

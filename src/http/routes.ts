@@ -8,8 +8,8 @@ export type Match<Route> =
 type Entry<Route> = { pattern: string[]; byMethod: Map<string, Route> }
 
 /**
- * Finds routes by path; `:name` in a pattern takes one segment. Fixed segments win over parameters, those at the end over
- * others: of `/events/contact/:id` and `/events/:name/usage` the second one takes `/events/contact/usage`.
+ * Finds routes by path; `:name` in a pattern takes one segment. Fixed segments win over parameters, whatever the method, those
+ * at the end over others: of `/events/contact/:id` and `/events/:name/usage` the second one takes `/events/contact/usage`.
  */
 export class RouteTable<Route extends { method: string; path: string }> {
   readonly #fixed = new Map<string, Entry<Route>>()
@@ -58,15 +58,21 @@ export class RouteTable<Route extends { method: string; path: string }> {
   #matching(path: string): Entry<Route>[] {
     if (this.#fixed.has(path)) return []
     const segments = path.split('/')
-    return this.#withParameters.filter(
+    const found = this.#withParameters.filter(
       ({ pattern }) =>
         pattern.length === segments.length &&
         pattern.every((part, index) =>
           part.startsWith(':') ? segments[index] !== '' : part === segments[index],
         ),
     )
+    return found.filter(({ pattern }) => !found.some((other) => isMoreExact(other.pattern, pattern)))
   }
 }
+
+/** Whether a pattern has fixed segments in the place of parameters of another one, and is the same otherwise. */
+const isMoreExact = (some: string[], other: string[]): boolean =>
+  some.every((part, index) => part === other[index] || other[index]?.startsWith(':')) &&
+  some.some((part, index) => !part.startsWith(':') && other[index]?.startsWith(':'))
 
 const endsWithParameter = ({ pattern }: { pattern: string[] }): boolean =>
   pattern.at(-1)?.startsWith(':') ?? false

@@ -23,6 +23,7 @@ const MEANING: Record<ErrorCode, string> = {
   TEMPLATE_NOT_FOUND: 'The project has no such template.',
   SEGMENT_NOT_FOUND: 'The project has no such segment.',
   CAMPAIGN_NOT_FOUND: 'The project has no such campaign.',
+  WORKFLOW_NOT_FOUND: 'The project has no such workflow.',
   DOMAIN_NOT_FOUND: 'The project has no such domain.',
   METHOD_NOT_ALLOWED: 'The path has no such method; `Allow` names the ones it has.',
   CONFLICT: 'The request contradicts the present state of the project; the message says how.',

@@ -21,6 +21,7 @@ export const SECTIONS: Record<string, string> = {
   Campaigns: 'Messages to an audience, each contact once, and what became of them.',
   Segments: 'Groups of contacts: those that meet a condition, or a list of members.',
   Templates: 'Messages with placeholders that are filled in when they are sent.',
+  Workflows: 'Journeys of contacts through steps: what starts them, what happens, and where each contact is.',
   Uploads: 'Images to show in mail.',
 }
 

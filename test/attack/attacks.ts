@@ -23,6 +23,7 @@ import { stalledReaders } from './cases/stalled-readers.ts'
 import { trackingFlood } from './cases/tracking-flood.ts'
 import { uploadFlood } from './cases/upload-flood.ts'
 import { wideImports } from './cases/wide-imports.ts'
+import { workflowLoop } from './cases/workflow-loop.ts'
 import type { Attack } from './define-attack.ts'
 
 /** Every attack that is tried, in the order of the table in docs/benchmarks.md. */
@@ -57,4 +58,5 @@ export const attacks: readonly Attack[] = [
   toggledSubscription,
   trackingFlood,
   wideImports,
+  workflowLoop,
 ]

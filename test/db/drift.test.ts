@@ -33,7 +33,9 @@ const HAND_WRITTEN = [
   'index events_of_some_contacts',
   'index interests_listening',
   'index workflow_executions_active',
+  'index workflow_executions_next',
   'index workflow_executions_waiting',
+  'index workflows_next',
   'option campaign_recipients.autovacuum_vacuum_scale_factor',
   'option campaign_recipients.fillfactor',
   'option campaign_tallies.autovacuum_vacuum_scale_factor',
@@ -54,6 +56,8 @@ const HAND_WRITTEN = [
   'option segment_checks.fillfactor',
   'option tracking_hits.autovacuum_vacuum_scale_factor',
   'option tracking_hits.autovacuum_vacuum_threshold',
+  'option workflow_executions.autovacuum_vacuum_scale_factor',
+  'option workflow_executions.fillfactor',
   'unlogged limit_windows',
   'unlogged work_sweeps',
 ]

@@ -9,6 +9,7 @@ import { sendBody } from '../support/mailing.ts'
 import type { CallOptions, Service } from '../support/service.ts'
 import { turnOf, workThrough } from '../support/work.ts'
 import { FAILING_CAMPAIGNS, SUCCEEDING_CAMPAIGNS } from './campaign-requests.ts'
+import { FAILING_WORKFLOWS, SUCCEEDING_WORKFLOWS } from './workflow-requests.ts'
 
 /** What a request needs beside the operation's method, path and key. */
 export type Case = Pick<CallOptions, 'body' | 'headers'> & {
@@ -107,6 +108,7 @@ async function usedEvent(service: Service): Promise<string> {
  */
 export const SUCCEEDING: Record<string, MakeCase> = {
   ...SUCCEEDING_CAMPAIGNS,
+  ...SUCCEEDING_WORKFLOWS,
   contacts: async (service) => {
     await made(service, '/contacts', newPerson())
     return {}
@@ -286,6 +288,7 @@ async function namingDeletedEvent({ sql, project }: Service) {
 /** For every code that a route names itself a request that is answered with it. */
 export const FAILING: Record<string, MakeCase> = {
   ...FAILING_CAMPAIGNS,
+  ...FAILING_WORKFLOWS,
   'contact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'updateContact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY }, body: {} }),
   'deleteContactField 409 CONFLICT': usedField,

@@ -1,5 +1,6 @@
 import { dataChangeCte, heard } from '../../changes/changes.sql.ts'
 import { analyticStatement, statement } from '../../db/sql.ts'
+import type { Consumer } from '../../generated/prisma/enums.ts'
 
 /** Contacts that are looked at to learn about fields: all of a project that has no more, otherwise a sample. */
 export const SAMPLE = 5_000
@@ -93,7 +94,7 @@ export const carriersOfSample = analyticStatement<
 /** Takes a field from the contacts with ids greater than `after` and up to `upTo`, `limit` of them looked at. */
 export const removeField = statement<
   { projectId: string; name: string; after: string; limit: number; now: Date; upTo: string | null },
-  { last: string; changed: number; heard: boolean }
+  { last: string; changed: number; heard: Consumer[] }
 >(
   'remove-field',
   `with page as (

@@ -1,6 +1,7 @@
 import { heard, subscriptionCtes } from '../../changes/changes.sql.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { statement, unpreparedStatement } from '../../db/sql.ts'
+import type { Consumer } from '../../generated/prisma/enums.ts'
 import type { ContactCondition } from '../contacts/contact-filter.ts'
 
 /**
@@ -9,7 +10,7 @@ import type { ContactCondition } from '../contacts/contact-filter.ts'
  */
 export const subscribeMany = statement<
   { projectId: string; ids: string[]; eventIds: string[]; subscribed: boolean; now: Date },
-  { id: string; changed: boolean; heard: boolean }
+  { id: string; changed: boolean; heard: Consumer[] }
 >(
   'subscribe-many',
   `with asked as (select * from unnest(:ids::uuid[], :eventIds::uuid[]) as given (id, event_id)),

@@ -1,5 +1,6 @@
 import { contactCtes, heard } from '../../changes/changes.sql.ts'
 import { statement } from '../../db/sql.ts'
+import type { Consumer } from '../../generated/prisma/enums.ts'
 import type { JsonValue } from '../../lib/json.ts'
 import { type UpsertOutcome, upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
@@ -46,7 +47,7 @@ export const noteSurvey = statement<{
  */
 export const importContacts = statement<
   { projectId: string; rows: string; subscribed: boolean | null; now: Date },
-  { email: string; outcome: UpsertOutcome; heard: boolean }
+  { email: string; outcome: UpsertOutcome; heard: Consumer[] }
 >(
   'import-contacts',
   `with person as (

@@ -2,6 +2,7 @@ import { contactCtes, heard } from '../../changes/changes.sql.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { statement } from '../../db/sql.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
+import type { Consumer } from '../../generated/prisma/enums.ts'
 import { type UpsertOutcome, upsertContactCtes } from './upsert-contact.sql.ts'
 
 /** Every column of a contact, by the names that the service uses; `alias` is the contact's relation. */
@@ -25,7 +26,7 @@ export const upsertContact = statement<
     source: string
     now: Date
   },
-  Contact & { outcome: UpsertOutcome; heard: boolean }
+  Contact & { outcome: UpsertOutcome; heard: Consumer[] }
 >(
   'upsert-contact',
   `with person as (select :projectId::uuid as project_id, :id::uuid as id, :email::text as email),
@@ -60,7 +61,7 @@ export type ContactChange = {
  * when there is none. Merging happens in the row's newest version. When a concurrent statement has left nothing to
  * change, or no contact, the row is `outdated`: the caller runs the statement again.
  */
-export const changeContact = statement<ContactChange, Contact & { outdated: boolean; heard: boolean }>(
+export const changeContact = statement<ContactChange, Contact & { outdated: boolean; heard: Consumer[] }>(
   'change-contact',
   `with changed as (
      update contacts c set email = coalesce(:email::text, c.email),
@@ -82,7 +83,7 @@ export const changeContact = statement<ContactChange, Contact & { outdated: bool
    ${contactCtes({ set: ':set', unset: ':unset', source: ':source', email: ':email::text is not null' })}
    select ${contactColumns('contact')}, false as outdated, ${heard('heard_contact')} as heard from contact
    union all
-   select ${contactColumns('c')}, ${MAKES_A_DIFFERENCE}, false from contacts c
+   select ${contactColumns('c')}, ${MAKES_A_DIFFERENCE}, '{}' from contacts c
    where c.project_id = :projectId::uuid and c.id = :id::uuid and c.email not like '${ERASED}%'
      and not exists (select from changed)`,
 )
@@ -125,7 +126,7 @@ export const ensureContacts = statement<
     id: string
     email: string
     outcome: UpsertOutcome
-    heard: boolean
+    heard: Consumer[]
   }
 >(
   'ensure-contacts',

@@ -5,6 +5,7 @@ import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { violates } from '../../db/sql.ts'
 import { badRequest, conflict, notFound, serviceUnavailable } from '../../errors.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
+import type { Consumer } from '../../generated/prisma/enums.ts'
 import type { ContactWhereUniqueInput } from '../../generated/prisma/models.ts'
 import { retried } from '../../lib/async/retried.ts'
 import { isId, newId } from '../../lib/ids.ts'
@@ -112,7 +113,7 @@ export async function updateContact(
   return contact
 }
 
-type Changed = Contact & { outdated: boolean; heard: boolean }
+type Changed = Contact & { outdated: boolean; heard: Consumer[] }
 
 const changeInOne = (ctx: Ctx, params: ContactChange): Promise<Changed[]> => ctx.sql(changeContact, params)
 

@@ -1,7 +1,7 @@
 import { eventCtes } from '../../changes/changes.sql.ts'
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
-import type { RecipientStatus } from '../../generated/prisma/enums.ts'
+import type { Consumer, RecipientStatus } from '../../generated/prisma/enums.ts'
 import { tallyCte } from '../../messages/ledger.sql.ts'
 
 /** PENDING means that the message is tried again later, GONE that it has been deleted. */
@@ -50,7 +50,7 @@ type Settling = {
  * provider has already raised is kept. Mail that another worker has taken since is left to it. A message that failed
  * stays as a dead letter, which is never due. Returns the projects in which somebody listens to one of the events.
  */
-export const settleDeliveries = statement<Settling, { projectId: string }>(
+export const settleDeliveries = statement<Settling, { projectId: string; heard: Consumer[] }>(
   'settle-deliveries',
   `with outcome as (
      select * from unnest(:projectIds::uuid[], :emailIds::uuid[], :jobIds::uuid[], :attempts::int[],
@@ -102,7 +102,7 @@ export const settleDeliveries = statement<Settling, { projectId: string }>(
    ${tallyCte('select * from ledger')},
    ${eventCtes(`select project_id, event_id, contact_id, event_name, id, event_data, :now::timestamptz
      from settled where event_name is not null`)}
-   select project_id as "projectId" from heard_event`,
+   select project_id as "projectId", array_agg(distinct consumer::text) as heard from heard_event group by 1`,
 )
 
 /**

@@ -1,5 +1,5 @@
-import { segmentFollowingWork } from '../../changes/followers.ts'
-import type { Services } from '../../ctx.ts'
+import { wakeFollowers } from '../../changes/followers.ts'
+import type { Ctx, Services } from '../../ctx.ts'
 import { isDatabaseUnavailable, sqlState } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Outcome, TakenEmail } from './outcome.ts'
@@ -139,7 +139,12 @@ export class Settler {
         outcome.rendered?.variables ? JSON.stringify(outcome.rendered.variables) : null,
       ),
     })
-    for (const { projectId } of heard) this.#services.work.ask(segmentFollowingWork, { projectId })
+    for (const row of heard) {
+      const { projectId } = row
+      const requestWork: Ctx['requestWork'] = (kind, priority) =>
+        this.#services.work.ask(kind, { projectId, priority })
+      wakeFollowers({ requestWork }, [row])
+    }
     for (const { written } of batch) written()
   }
 }

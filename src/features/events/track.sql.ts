@@ -2,6 +2,7 @@ import { type HeldKey, REMEMBER_ANSWER, RESERVATION_HOLDS } from '../../admissio
 import { contactCtes, eventCtes, heard } from '../../changes/changes.sql.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { shortStatement } from '../../db/sql.ts'
+import type { Consumer } from '../../generated/prisma/enums.ts'
 import { upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
 export type TrackRow = {
@@ -11,7 +12,7 @@ export type TrackRow = {
   known: boolean
   contactId: string | null
   /** Whether a consumer listens for the change. */
-  heard: boolean
+  heard: Consumer[]
 }
 
 export type TrackParams = {

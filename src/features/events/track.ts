@@ -65,6 +65,6 @@ function record(ctx: Ctx, input: Tracked, params: TrackParams): Promise<TrackRow
 /** Without a contact the statement runs again: another request has deleted this one meanwhile. */
 function afterFailure(error: unknown): TrackRow[] {
   if (violates(error, 'events_project_id_contact_id_fkey'))
-    return [{ admitted: true, known: true, contactId: null, heard: false }]
+    return [{ admitted: true, known: true, contactId: null, heard: [] }]
   return refuseTooLarge(error)
 }

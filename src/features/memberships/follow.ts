@@ -73,7 +73,9 @@ async function followFirst(ctx: Ctx, size: number, known: Known): Promise<Follow
     const done = new Set(ids.slice(0, last))
     const gone = changes.filter(({ contactId }) => done.has(contactId)).map(({ id }) => id)
     if (gone.length > 0) await tx.sql(removeChanges, { projectId, ids: gone })
-    return heard || changes.length === size || gone.length < changes.length ? 'more' : 'done'
+    return heard.includes('SEGMENT') || changes.length === size || gone.length < changes.length
+      ? 'more'
+      : 'done'
   })
   return followed ?? 'busy'
 }

@@ -3,6 +3,7 @@ import { eventCtes, heard, membershipCte, NEW_ID } from '../../changes/changes.s
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { ERASED, isKept } from '../../db/kept-contacts.sql.ts'
 import { statement, unpreparedStatement } from '../../db/sql.ts'
+import type { Consumer } from '../../generated/prisma/enums.ts'
 
 /**
  * Takes the right to move members of the DYNAMIC segments of the project until the transaction ends, if nobody has it,
@@ -24,7 +25,7 @@ export const holdSegments = statement<{ projectId: string; ids: string[] }, { id
    where project_id = :projectId::uuid and id = any(:ids::uuid[]) order by id for no key update`,
 )
 
-export type Moved = { entered: number; departed: number; heard: boolean }
+export type Moved = { entered: number; departed: number; heard: Consumer[] }
 
 /**
  * Moves members of segments, which are held; a move is one place of the arrays. `initial`: it was there before the segment

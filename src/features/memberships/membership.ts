@@ -64,7 +64,7 @@ export async function applyMoves(
   return move(tx, moves, { now, records: true, isList: false })
 }
 
-const NOBODY: Moved = { entered: 0, departed: 0, heard: false }
+const NOBODY: Moved = { entered: 0, departed: 0, heard: [] }
 
 type How = { now: Date; records: boolean; isList: boolean }
 

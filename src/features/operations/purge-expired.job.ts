@@ -4,6 +4,7 @@ import { untilFewer } from '../../lib/async/until-fewer.ts'
 import { earliestId } from '../../lib/ids.ts'
 import { defineJob } from '../../queue/define-job.ts'
 import { deleteImagesBefore } from '../uploads/uploads.ts'
+import { deleteExecutionsBefore } from '../workflows/executions/executions.ts'
 import {
   purgeAttachments,
   purgeContactJobs,
@@ -27,7 +28,7 @@ const IMAGES = 100
 
 /**
  * Removes what has been kept for its time: used idempotency keys, rendered bodies and their files, reports of imports
- * and bulk changes, counts of long ago, images where that is set, and names of events and fields that nothing has.
+ * and bulk changes, executions of workflows, counts of long ago, images where that is set, and names of events and fields that nothing has.
  */
 export const purgeExpiredJob = defineJob({
   name: 'operations.purge-expired',
@@ -71,6 +72,8 @@ async function purgeProject(ctx: Ctx): Promise<void> {
   ]) {
     await untilFewer(BATCH, async () => (await purge()).length)
   }
+  const over = daysAgo(ctx, config.executionRetentionDays)
+  await untilFewer(BATCH, () => deleteExecutionsBefore(ctx, over, BATCH))
   await forgetEventNames(ctx, daysAgo(ctx, 2))
   await forgetUnusedFields(ctx, daysAgo(ctx, config.unusedFieldRetentionDays))
 }

@@ -1,7 +1,7 @@
 import { type HeldKey, REMEMBER_ANSWER, RESERVATION_HOLDS } from '../../admission/idempotency.sql.ts'
 import { contactCtes, heard } from '../../changes/changes.sql.ts'
 import { type Statement, shortStatement, statement } from '../../db/sql.ts'
-import type { MessageType, Tracking } from '../../generated/prisma/enums.ts'
+import type { Consumer, MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import { insertDeliveries } from '../../messages/deliveries.sql.ts'
 import { upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
@@ -64,7 +64,7 @@ export const sendContextOfMany = statement<SendContextParams & { addresses: stri
   sendContextText('= any(:addresses::text[])'),
 )
 
-export type SendRow = { admitted: boolean; stored: boolean; heard: boolean }
+export type SendRow = { admitted: boolean; stored: boolean; heard: Consumer[] }
 
 /** The change that the recipients' contacts need, as they were read. */
 export type ContactNeed = 'insert' | 'merge' | 'nothing'
@@ -206,7 +206,7 @@ const sendText = ({ single, contacts, once, files }: SendShape) => `
   ${files ? `, ${ATTACHMENT_CTE}` : ''}
   ${once ? `, ${ANSWER_CTES}` : ''}
   select exists (select from project) as admitted, ${contacts === 'insert' ? 'true' : RENDERED_FOR_THESE} as stored,
-    ${contacts === 'nothing' ? 'false' : heard('heard_contact')} as heard`
+    ${contacts === 'nothing' ? `'{}'::text[]` : heard('heard_contact')} as heard`
 
 const RENDERED_FOR_THESE = `case when exists (select from message m left join contact c using (project_id, email)
                       where c.id is distinct from m.contact_id)

@@ -1,6 +1,7 @@
 import { heard, subscriptionCtes } from '../../changes/changes.sql.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { statement } from '../../db/sql.ts'
+import type { Consumer } from '../../generated/prisma/enums.ts'
 import type { JsonValue } from '../../lib/json.ts'
 
 export type LinkedContact = {
@@ -69,7 +70,7 @@ export const setSubscription = statement<
     now: Date
     email: string
   },
-  { known: boolean; changed: boolean; heard: boolean }
+  { known: boolean; changed: boolean; heard: Consumer[] }
 >(
   'set-subscription',
   `with mail as ${MAIL},

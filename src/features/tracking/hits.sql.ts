@@ -1,5 +1,6 @@
 import { eventCtes, heard, NEW_ID } from '../../changes/changes.sql.ts'
 import { type None, shortStatement, statement } from '../../db/sql.ts'
+import type { Consumer } from '../../generated/prisma/enums.ts'
 import type { HitRow, MailRow } from './fold.rules.ts'
 
 /**
@@ -101,7 +102,7 @@ const CAMPAIGN_CTE = `
  * Counts opens and clicks of messages, which are locked, records their events, and takes the hits away. What a message
  * has come to is never taken back: one that bounced stays so.
  */
-export const foldHits = statement<Fold, { heard: boolean }>(
+export const foldHits = statement<Fold, { heard: Consumer[] }>(
   'fold-tracking-hits',
   `with counted as (
      select * from unnest(:mailIds::uuid[], :opens::int[], :clicks::int[], :hits::int[], :openedAt::timestamptz[],

@@ -230,6 +230,7 @@ const SEES_HIDDEN: Record<string, string> = {
   'src/features/memberships/membership.sql.ts differences': BY_CONDITION,
   'src/features/memberships/membership.sql.ts countBetween': BY_CONDITION,
   'src/features/memberships/windows.sql.ts contactsPassed': BY_CONDITION,
+  'src/features/workflows/engine/run-schedule.sql.ts membersBetween': BY_CONDITION,
 }
 
 scenario('Contacts that are being erased', start, (test) => {

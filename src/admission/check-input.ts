@@ -1,7 +1,7 @@
 import type { z } from 'zod'
-import { type FieldError, fieldError, validationError } from '../../errors.ts'
-import { issueText } from '../../lib/issue-text.ts'
-import { isJsonObject, typeName } from '../../lib/json.ts'
+import { type FieldError, fieldError, validationError } from '../errors.ts'
+import { issueText } from '../lib/issue-text.ts'
+import { isJsonObject, typeName } from '../lib/json.ts'
 
 /** Most errors in an answer: a small body with a long list must not return megabytes. */
 const MAX_FIELD_ERRORS = 1_000
@@ -9,13 +9,16 @@ const MAX_FIELD_ERRORS = 1_000
 /**
  * Checks an input against its schema and returns it as the schema leaves it (trimmed, unknown fields gone).
  * Throws VALIDATION_ERROR with one entry per bad field, all of them at once (up to MAX_FIELD_ERRORS). On some endpoints
- * the REST facade turns this 422 into the short 400 of the contract (rest/facade.ts).
+ * the REST facade turns this 422 into the short 400 of the contract (rest/facade.ts). `root` names what the input is a
+ * part of: its fields are told with it.
  */
-export function checkInput(schema: z.ZodType, input: unknown): unknown {
+export function checkInput<Output>(schema: z.ZodType<Output>, input: unknown, root?: string): Output {
   assertCountable(input)
   const result = schema.safeParse(input)
   if (result.success) return result.data
-  const errors = result.error.issues.flatMap((issue) => toFieldErrors(issue, input))
+  const errors = result.error.issues
+    .flatMap((issue) => toFieldErrors(issue, input))
+    .map((error) => (root === undefined ? error : { ...error, field: `${root}.${error.field}` }))
   const byField = new Map(errors.toReversed().map((error) => [error.field, error]))
   throw validationError([...byField.values()].toReversed().slice(0, MAX_FIELD_ERRORS))
 }
