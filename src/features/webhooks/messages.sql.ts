@@ -1,5 +1,6 @@
 import { NEW_ID } from '../../changes/changes.sql.ts'
 import { DATABASE_NOW } from '../../db/database-clock.ts'
+import { isKept } from '../../db/kept-contacts.sql.ts'
 import { type None, statement } from '../../db/sql.ts'
 
 /** Projects with changes that no call has been made of. A loose scan of changes_pkey. */
@@ -44,7 +45,7 @@ export const routeEvents = statement<
        ${DATABASE_NOW}, :now::timestamptz
      from batch
      join events e on e.project_id = batch.project_id and e.id = batch.event_id
-     join contacts c on c.project_id = e.project_id and c.id = e.contact_id
+     join contacts c on c.project_id = e.project_id and c.id = e.contact_id and ${isKept('c')}
      join webhook_endpoints endpoint on endpoint.project_id = e.project_id and endpoint.enabled
        and (e.name = any(endpoint.event_names) or split_part(e.name, '.', 1) || '.*' = any(endpoint.event_names))
      returning id
