@@ -79,6 +79,7 @@ function build(v: Variables) {
     emailBodyRetentionDays: v.EMAIL_BODY_RETENTION_DAYS,
     contactJobRetentionDays: v.CONTACT_JOB_RETENTION_DAYS,
     /** 0: kept. */
+    allowPrivateWebhooks: v.ALLOW_PRIVATE_WEBHOOKS,
     uploadRetentionDays: v.UPLOAD_RETENTION_DAYS,
     executionRetentionDays: v.WORKFLOW_EXECUTION_RETENTION_DAYS,
     eventCountRetentionDays: v.EVENT_COUNT_RETENTION_DAYS,

@@ -122,6 +122,9 @@ const variables = z.object({
   IDEMPOTENCY_TTL_HOURS: number(24, 1, 8_760),
   EMAIL_BODY_RETENTION_DAYS: number(90, 1, 36_500),
   CONTACT_JOB_RETENTION_DAYS: number(30, 1, 36_500),
+  ALLOW_PRIVATE_WEBHOOKS: flag.describe(
+    'true lets webhooks call private networks and this machine: for tests and trusted networks only',
+  ),
   UPLOAD_RETENTION_DAYS: number(0, 0, 36_500).describe(
     'days after which uploaded images are deleted, even when mail shows them; 0 keeps them',
   ),

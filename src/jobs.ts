@@ -10,6 +10,8 @@ import { computeSegmentsJob } from './features/memberships/compute-segments.job.
 import { followSegmentsJob } from './features/memberships/follow-segments.job.ts'
 import { purgeExpiredJob } from './features/operations/purge-expired.job.ts'
 import { foldHitsJob } from './features/tracking/fold-hits.job.ts'
+import { makeCallsJob } from './features/webhooks/make-calls.job.ts'
+import { routeEventsJob } from './features/webhooks/route-events.job.ts'
 import { advanceWorkflowsJob } from './features/workflows/engine/advance-workflows.job.ts'
 import type { Job } from './queue/define-job.ts'
 import type { ProjectWork, WorkKind } from './queue/define-work.ts'
@@ -32,6 +34,8 @@ export const PROJECT_WORKS: readonly ProjectWork[] = [
   computeSegmentsJob,
   foldHitsJob,
   advanceWorkflowsJob,
+  routeEventsJob,
+  makeCallsJob,
 ]
 
 /** Every kind of project work by its name. */

@@ -23,6 +23,7 @@ import './features/workflows/workflow-graph.graphql.ts'
 import './features/workflows/workflows.graphql.ts'
 import './features/workflows/workflow-steps.graphql.ts'
 import './features/workflows/executions/executions.graphql.ts'
+import './features/webhooks/webhooks.graphql.ts'
 
 /** The whole API, in the order in which its parts are imported here. */
 export const schema = builder.toSchema({ sortSchema: false })

@@ -5,7 +5,7 @@
  */
 
 /** The consumers that read the feed: a relation with the column `consumer`. */
-const CONSUMERS = `(values ('SEGMENT'::consumer), ('WORKFLOW')) as k (consumer)`
+const CONSUMERS = `(values ('SEGMENT'::consumer), ('WORKFLOW'), ('WEBHOOK')) as k (consumer)`
 
 /**
  * A listener of the consumer `k` for `h`, each found by its index. Subqueries return them as values; an

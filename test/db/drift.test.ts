@@ -32,6 +32,8 @@ const HAND_WRITTEN = [
   'index emails_variables',
   'index events_of_some_contacts',
   'index interests_listening',
+  'index webhook_messages_due',
+  'index webhook_messages_taken',
   'index workflow_executions_active',
   'index workflow_executions_next',
   'index workflow_executions_waiting',

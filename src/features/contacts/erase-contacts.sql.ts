@@ -48,7 +48,8 @@ export const hideContacts = statement<{ projectId: string; ids: string[] }>(
    memberships as (delete from segment_members where project_id = :projectId::uuid
      and contact_id = any(:ids::uuid[])),
    executions as (delete from workflow_executions where project_id = :projectId::uuid
-     and contact_id = any(:ids::uuid[]))
+     and contact_id = any(:ids::uuid[])),
+   calls as (delete from webhook_messages where project_id = :projectId::uuid and contact_id = any(:ids::uuid[]))
    update contacts set email = '${ERASED}' || id, subscribed = false, data = '{}', subscription_event_id = null
    where project_id = :projectId::uuid and id = any(:ids::uuid[])`,
 )

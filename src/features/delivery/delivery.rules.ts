@@ -28,6 +28,3 @@ export function retryDelay(attempts: number, random: number): number | null {
   const base = BACKOFF[attempts - 1]
   return base === undefined ? null : Math.round(base * (1 - JITTER + 2 * JITTER * random))
 }
-
-/** Removes from a provider's words what Postgres refuses in text and JSON: NUL, and halves of surrogate pairs. */
-export const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed()

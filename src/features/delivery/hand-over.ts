@@ -1,10 +1,10 @@
 import type { Services } from '../../ctx.ts'
+import { storableText } from '../../lib/text/storable.ts'
 import type { DeliveryResult, Mailer, OutgoingMail } from '../../mail/mailer.ts'
 import { domainOf } from '../../messages/email-address.rules.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { ProviderWatch } from '../provider-troubles/provider-watch.ts'
 import type { MailBody } from './contents.ts'
-import { storable } from './delivery.rules.ts'
 import type { DueEmail } from './delivery.sql.ts'
 import { Outbox } from './outbox.ts'
 import { givenBack, type Outcome, outcomeOf, refusalOf, type TakenEmail } from './outcome.ts'
@@ -90,7 +90,7 @@ export class HandOver {
     if (result.kind === 'provider') {
       this.#watch.failed(result, domain)
       const wait = this.#watch.waitOf(domain)
-      return givenBack(storable(`${result.reason} ${result.advice}`), wait)
+      return givenBack(storableText(`${result.reason} ${result.advice}`), wait)
     }
     if (result.kind === 'sent') this.#watch.succeeded(domain)
     if (result.kind === 'temporary' && result.uncertain) this.#metrics.uncertainDeliveries.inc()

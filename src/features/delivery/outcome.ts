@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../lib/json.ts'
+import { storableText } from '../../lib/text/storable.ts'
 import type { DeliveryResult } from '../../mail/mailer.ts'
 import { refusalToReceive } from '../../messages/may-receive.rules.ts'
 import type { MailBody } from './contents.ts'
-import { MAX_ATTEMPTS, retryDelay, storable } from './delivery.rules.ts'
+import { MAX_ATTEMPTS, retryDelay } from './delivery.rules.ts'
 import type { DueEmail, TakenRow } from './delivery.sql.ts'
 import type { OutcomeStatus, RecipientOutcome } from './settle.sql.ts'
 
@@ -134,12 +135,12 @@ export function outcomeOf(
   random: number,
 ): Outcome {
   if (result.kind === 'sent') {
-    const providerMessageId = result.providerMessageId && storable(result.providerMessageId)
+    const providerMessageId = result.providerMessageId && storableText(result.providerMessageId)
     const event = { name: 'email.sent', data: lifecycleData(email) }
     return { ...UNCHANGED, status: 'SENT', providerMessageId, event, recipientStatus: 'SENT' }
   }
   const isUncertain = result.kind === 'temporary' && result.uncertain === true
-  const reason = storable(result.reason) + (isUncertain ? ` ${UNCERTAIN}` : '')
+  const reason = storableText(result.reason) + (isUncertain ? ` ${UNCERTAIN}` : '')
   const delayMs = result.kind === 'temporary' ? retryDelay(attempts, random) : null
   if (delayMs === null) return givenUp(email, 'FAILED', reason)
   return { ...UNCHANGED, status: 'PENDING', delayMs, error: reason, uncertain: isUncertain }

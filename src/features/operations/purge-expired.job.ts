@@ -14,6 +14,7 @@ import {
   purgeFieldDeletions,
   purgeIdempotencyKeys,
   purgeVariables,
+  purgeWebhookCalls,
 } from './purge-expired.sql.ts'
 import { forgetEventNames, forgetUnusedFields } from './unused-names.ts'
 
@@ -23,12 +24,14 @@ const DAY = 24 * HOUR
 const BATCH = 1_000
 /** Reports of imports and bulk changes that a project keeps, however new they are. */
 const MAX_JOBS = 10_000
+/** How long the log of webhooks is kept. */
+const WEBHOOK_LOG_DAYS = 30
 /** Images per round; each of them is a call of the store. */
 const IMAGES = 100
 
 /**
  * Removes what has been kept for its time: used idempotency keys, rendered bodies and their files, reports of imports
- * and bulk changes, executions of workflows, counts of long ago, images where that is set, and names of events and fields that nothing has.
+ * and bulk changes, executions of workflows, calls of webhooks, counts of long ago, images where that is set, and names of events and fields that nothing has.
  */
 export const purgeExpiredJob = defineJob({
   name: 'operations.purge-expired',
@@ -59,6 +62,7 @@ async function purgeProject(ctx: Ctx): Promise<void> {
     firstKept: earliestId(daysAgo(ctx, config.contactJobRetentionDays)),
     kept: MAX_JOBS,
   }
+  const calls = { projectId, firstKept: earliestId(daysAgo(ctx, WEBHOOK_LOG_DAYS)), limit: BATCH }
   // A day more than statistics look at, for processes whose clocks differ.
   const counts = { projectId, before: daysAgo(ctx, config.eventCountRetentionDays + 1), limit: BATCH }
   for (const purge of [
@@ -67,6 +71,7 @@ async function purgeProject(ctx: Ctx): Promise<void> {
     () => ctx.sql(purgeDeadMail, mail),
     () => ctx.sql(purgeAttachments, mail),
     () => ctx.sql(purgeContactJobs, jobs),
+    () => ctx.sql(purgeWebhookCalls, calls),
     () => ctx.sql(purgeEventCounts, counts),
     () => ctx.sql(purgeFieldDeletions, { ...counts, before: daysAgo(ctx, 1) }),
   ]) {

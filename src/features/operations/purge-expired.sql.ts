@@ -91,6 +91,19 @@ export const purgeDeadMail = statement<
    where d.project_id = :projectId::uuid and d.email_id = old.email_id returning d.email_id as id`,
 )
 
+/** Calls of webhooks that have ended, with their tries. Key: webhook_messages_pkey. */
+export const purgeWebhookCalls = statement<
+  { firstKept: string; limit: number; projectId: string },
+  { id: string }
+>(
+  'purge-webhook-calls',
+  `delete from webhook_messages m using (
+     select project_id, id from webhook_messages
+     where project_id = :projectId::uuid and id < :firstKept::uuid and status <> 'PENDING' order by id limit :limit::int
+   ) old
+   where m.project_id = old.project_id and m.id = old.id returning m.id`,
+)
+
 /** Counts of events on days before that of `before` (UTC). Index: event_counts_project_id_day_idx. */
 export const purgeEventCounts = statement<{ before: Date; limit: number; projectId: string }, { id: string }>(
   'purge-event-counts',
