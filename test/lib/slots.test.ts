@@ -55,6 +55,22 @@ scenario('Slots', nothingShared, (test) => {
     assert.equal(entered, ['busy0', 'busy1', 'other'])
   })
 
+  test('let others than urgent ones have less, but always one', async () => {
+    let least = 2
+    const { entered, enter, leave } = entrance(4, { beforeOthers: () => least })
+    for (const name of ['a', 'b', 'c']) void enter(name)
+    await settle()
+    assert.equal(entered, ['a', 'b'])
+    void enter('urgent', { urgent: true })
+    await settle()
+    assert.equal(entered, ['a', 'b', 'urgent'])
+    least = 0
+    await leave('a', 'b')
+    assert.equal(entered, ['a', 'b', 'urgent'])
+    await leave('urgent')
+    assert.equal(entered, ['a', 'b', 'urgent', 'c'])
+  })
+
   test('leave room beside an owner who asks for all', async () => {
     const { entered, enter, leave } = entrance(5, { perOwner: 4 })
     for (let index = 0; index < 8; index += 1) void enter(`busy${index}`, { owner: 'busy' })

@@ -1,4 +1,5 @@
 import type { Ctx, Services } from '../../ctx.ts'
+import { Headroom } from '../../lib/async/headroom.ts'
 import { SingleFile } from '../../lib/async/pauses.ts'
 import { Slots } from '../../lib/async/slots.ts'
 import type { Mailer } from '../../mail/mailer.ts'
@@ -24,6 +25,8 @@ export { mailDeliveryWork } from './mail-delivery.ts'
 
 /** Turns per connection: one message that takes long holds up one turn. */
 const TURNS_PER_CONNECTION = 2
+/** A backlog is handed over in at least so many messages at a time, however busy the process is. */
+const LEAST_UNDER_WAY = 4
 /** Bodies and files in memory at a time, per process. */
 const MAX_BYTES = 64 * 1024 * 1024
 /** Turns of campaigns at the same time, per process, where the provider takes many messages in one call. */
@@ -42,13 +45,20 @@ export function deliverMailJob(
 ): MailDelivery {
   const watch = new ProviderWatch(services, mailer, resume)
   const { together } = mailer
+  const headroom = new Headroom({
+    least: Math.min(LEAST_UNDER_WAY, mailer.concurrency),
+    most: mailer.concurrency,
+  })
   const parts: Parts = {
     together,
     handOver: new HandOver(services, mailer, metrics, watch),
     settler: new Settler(services),
     contents: new Contents(new TextParts(services), together),
     large: new SingleFile(),
-    connections: new Slots(mailer.concurrency, { perOwner: mostOf(mailer.concurrency) }),
+    connections: new Slots(mailer.concurrency, {
+      perOwner: mostOf(mailer.concurrency),
+      beforeOthers: () => headroom.allowed,
+    }),
     bytes: new Slots(MAX_BYTES, { perOwner: mostOf(MAX_BYTES) }),
   }
   const takers: Takers = {

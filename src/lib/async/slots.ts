@@ -3,6 +3,8 @@ type Waiter = { size: number; owner: string; enter: () => void }
 export type SlotsOptions = {
   /** How much one owner may have at a time; all of it by default. */
   perOwner?: number
+  /** How much may be held altogether before another request that is not urgent is granted; all of it by default. */
+  beforeOthers?: () => number
 }
 
 /**
@@ -13,14 +15,16 @@ export type SlotsOptions = {
 export class Slots {
   readonly #size: number
   readonly #perOwner: number
+  readonly #beforeOthers: () => number
   #used = 0
   readonly #usedBy = new Map<string, number>()
   readonly #urgent = new Queue()
   readonly #others = new Queue()
 
-  constructor(size: number, { perOwner = size }: SlotsOptions = {}) {
+  constructor(size: number, { perOwner = size, beforeOthers = () => size }: SlotsOptions = {}) {
     this.#size = size
     this.#perOwner = perOwner
+    this.#beforeOthers = beforeOthers
   }
 
   /** Waits for `size` of it and returns how to give that back. */
@@ -84,6 +88,9 @@ export class Slots {
     return isSmallEnough && (own === 0 || own + size <= this.#perOwner)
   }
 
+  #fitsAmongOthers = (waiter: Waiter): boolean =>
+    (this.#used === 0 || this.#used + waiter.size <= this.#beforeOthers()) && this.#fits(waiter)
+
   #note(owner: string, size: number): void {
     this.#used += size
     const own = (this.#usedBy.get(owner) ?? 0) + size
@@ -93,7 +100,7 @@ export class Slots {
 
   #admit(): void {
     for (;;) {
-      const next = this.#urgent.next(this.#fits) ?? this.#others.next(this.#fits)
+      const next = this.#urgent.next(this.#fits) ?? this.#others.next(this.#fitsAmongOthers)
       if (!next) return
       this.#note(next.owner, next.size)
       next.enter()
