@@ -8,38 +8,31 @@ const MAX_DESCRIPTION = 500
 /** A week: as long as somebody may be away who has to give the receivers the new secret. */
 const MAX_OVERLAP_HOURS = 168
 
-const url = z
-  .string()
-  .refine((value) => {
-    const address = webAddress(value)
-    return address !== null && address.username === '' && address.password === ''
-  }, 'must be an http or https address of at most 2048 characters, without a user name')
-  .describe(
-    'Address that is called, http or https, at most 2048 characters; private networks are refused when it is called.',
-  )
+const URL_TEXT =
+  'Address that is called, http or https, at most 2048 characters; private networks are refused when it is called.'
+const EVENT_NAMES_TEXT = `Names of the events to be told of, 1 to ${MAX_EVENT_NAMES}; \`email.*\` and \`contact.*\` stand for all of a kind.`
 
-const eventNames = z
-  .array(line(MAX_EVENT_NAME).min(1))
-  .min(1)
-  .max(MAX_EVENT_NAMES)
-  .describe(
-    `Names of the events to be told of, 1 to ${MAX_EVENT_NAMES}; \`email.*\` and \`contact.*\` stand for all of a kind.`,
-  )
+const url = z.string().refine((value) => {
+  const address = webAddress(value)
+  return address !== null && address.username === '' && address.password === ''
+}, 'must be an http or https address of at most 2048 characters, without a user name')
+
+const eventNames = z.array(line(MAX_EVENT_NAME).min(1)).min(1).max(MAX_EVENT_NAMES)
 
 const description = z.string().max(MAX_DESCRIPTION)
 
 export const createWebhookEndpointInput = z
   .object({
-    url,
-    eventNames,
+    url: url.describe(URL_TEXT),
+    eventNames: eventNames.describe(EVENT_NAMES_TEXT),
     description: optional(description).describe(`Note for people, at most ${MAX_DESCRIPTION} characters.`),
   })
   .meta({ description: 'An address that is called when events happen.' })
 
 export const updateWebhookEndpointInput = z
   .object({
-    url: optional(url),
-    eventNames: optional(eventNames),
+    url: optional(url).describe(URL_TEXT),
+    eventNames: optional(eventNames).describe(EVENT_NAMES_TEXT),
     description: clearable(description).describe(
       `Note for people, at most ${MAX_DESCRIPTION} characters; null takes it away.`,
     ),
