@@ -184,7 +184,7 @@ export const SUCCEEDING: Record<string, MakeCase> = {
   removeSegmentMembers: async (service) => ({ ...(await madeList(service)), body: members() }),
   computeSegment: async (service) => {
     const made = await madeSegment(service, { trackMembership: true })
-    workBeside(service)
+    workBeside(service, made.params?.id)
     return made
   },
   'computeSegment 202': (service) => slowed(service, madeSegment(service, { trackMembership: true })),
@@ -266,12 +266,13 @@ async function slowed<Made>(service: Service, made: Promise<Made>): Promise<Made
   return result
 }
 
-/** Does for a second what is to be computed for segments, as a worker does. */
-function workBeside(service: Service): void {
+/** Does what is to be computed for a segment, as a worker does, until that is done. */
+function workBeside(service: Service, segmentId: string | undefined): void {
   const { id } = service.project
-  const until = performance.now() + 1_000
+  const isComputed = async () =>
+    (await service.sql('select from segments where id = $1 and computed_at is not null', [segmentId])).length > 0
   const work = async () => {
-    while (performance.now() < until) await computeSegmentsJob.slice(service.ctx(id), turnOf(id))
+    while (!(await isComputed())) await computeSegmentsJob.slice(service.ctx(id), turnOf(id))
   }
   void work()
 }
