@@ -270,7 +270,8 @@ async function slowed<Made>(service: Service, made: Promise<Made>): Promise<Made
 function workBeside(service: Service, segmentId: string | undefined): void {
   const { id } = service.project
   const isComputed = async () =>
-    (await service.sql('select from segments where id = $1 and computed_at is not null', [segmentId])).length > 0
+    (await service.sql('select from segments where id = $1 and computed_at is not null', [segmentId]))
+      .length > 0
   const work = async () => {
     while (!(await isComputed())) await computeSegmentsJob.slice(service.ctx(id), turnOf(id))
   }
