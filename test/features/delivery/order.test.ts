@@ -22,6 +22,19 @@ async function release({ sql, app }: SendingService, project: Project): Promise<
   app.services.work.ask(mailDeliveryWork, { projectId: project.id, standing: 'left' })
 }
 
+/** What was asked for so far stands in the queue: requests are gathered, and a later one is not written before them. */
+async function requestsWritten({ app, newProject, sql }: SendingService): Promise<void> {
+  const { id } = await newProject()
+  app.services.work.ask(mailDeliveryWork, { projectId: id, standing: 'later', afterMs: 3_600_000 })
+  await until('the last request is written', async () => {
+    const jobs = await sql(`select from pgboss.job where name = $1 and data ->> 'projectId' = $2`, [
+      mailDeliveryWork.name,
+      id,
+    ])
+    return jobs.length > 0
+  })
+}
+
 const arrived = ({ sink }: SendingService, names: string[]) =>
   until('all have arrived', () => {
     const found = sink.arrivals.map(({ to }) => to.split('@')[0] ?? '').filter((name) => names.includes(name))
@@ -63,6 +76,7 @@ scenario('The order of delivery', start, (test) => {
     const ids = await waiting(context, project, names)
     await sql('drop trigger hold_back on deliveries')
     // Two turns at the same time would hand over what each has taken.
+    await requestsWritten(context)
     await until('no turn of the project to be under way', async () => {
       const jobs = await sql(
         `select from pgboss.job where name = $1 and data ->> 'projectId' = $2
