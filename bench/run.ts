@@ -133,7 +133,7 @@ async function benchSend(database: BenchDatabase): Promise<void> {
   const keyHash = hashKey(project.secret)
   const pool = await poolLoad(
     database.url,
-    storeSend({ single: true, contacts: 'insert', once: false, files: false }, 0),
+    storeSend({ single: true, contacts: 'insert', once: false, files: false, billed: false }, 0),
     (index) => {
       const contactId = randomUUID()
       return {
@@ -155,6 +155,7 @@ async function benchSend(database: BenchDatabase): Promise<void> {
         from: `a@${BENCH_DOMAIN}`,
         fromName: null,
         replyTo: null,
+        text: null,
         type: 'TRANSACTIONAL' as const,
         templateId: null,
         attachmentSetId: null,

@@ -209,7 +209,8 @@ function followInProcess(services: Services, projectId: string): { stop: () => P
       const until = performance.now() + 1_000
       const hasTime = () => !signal.aborted && performance.now() < until
       const ctx = createCtx(services, systemOf(projectId), 'bench')
-      await followSegmentsJob.slice(ctx, { ...turn, isHeld: () => true, hasTime, askForMore: () => {} })
+      const asking = { askForMore: () => {}, askAgain: () => {} }
+      await followSegmentsJob.slice(ctx, { ...turn, ...asking, isHeld: () => true, hasTime })
       await pause(10)
     }
   }

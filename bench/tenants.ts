@@ -1,6 +1,7 @@
 import { startBenchDatabase } from './bench-database.ts'
 import { benchFilterJobs, benchHeavyReads, benchManySegments } from './tenants/audience.ts'
 import { benchLargeMail, benchManyTenants, benchOldSnapshot, benchWorkers } from './tenants/mail.ts'
+import { benchReset } from './tenants/reset.ts'
 import { startWorld, type World } from './tenants/world.ts'
 
 /**
@@ -102,6 +103,17 @@ const cases: Record<string, (world: World) => Promise<Row[]>> = {
         undisturbed: rate(before),
         measured: `${rate(during)} (${(during / before).toFixed(2)})`,
         target: '≥ 0.90',
+      },
+    ]
+  },
+  reset: async (world) => {
+    const { contacts, idle, worst, failed, seconds } = await benchReset(world)
+    return [
+      {
+        scenario: `a project with ${contacts.toLocaleString('en')} contacts is reset: tracks of another project, in the worst 10 s`,
+        undisturbed: `p50 ${idle.p50.toFixed(1)}, p95 ${idle.p95.toFixed(1)} ms`,
+        measured: `p50 ${worst.p50.toFixed(1)}, p95 ${worst.p95.toFixed(1)} ms, ${failed} not 200; done after ${Math.round(seconds)} s`,
+        target: 'p95 < 2 ×, all 200',
       },
     ]
   },

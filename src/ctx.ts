@@ -1,23 +1,30 @@
 import { fromPrisma, type PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
-import { type Actor, type KeyRing, systemOf } from './admission/access.ts'
+import { type Actor, type KeyRing, projectOf, systemOf } from './admission/access.ts'
+import type { Passwords } from './admission/accounts/passwords.ts'
+import type { Sessions } from './admission/accounts/sessions.ts'
 import type { HeldKey } from './admission/idempotency.sql.ts'
-import type { RecordedNames } from './admission/recorded-names.ts'
+import type { MailPermits } from './admission/metering/permits.ts'
+import type { RememberedNames } from './admission/remembered-names.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/database.ts'
 import { isDatabaseUnavailable, type Sql, sqlState, valuesOf } from './db/sql.ts'
 import { internalError, missingAuth } from './errors.ts'
-import type { Followers } from './followers.ts'
 import type { Prisma, PrismaClient } from './generated/prisma/client.ts'
 import type { Reads } from './graphql/limits/reads.ts'
+import type { SingleFile } from './lib/async/pauses.ts'
+import type { Slots } from './lib/async/slots.ts'
+import type { MessageReader } from './lib/mime/message-reader.ts'
 import type { DnsResolver } from './lib/net/dns-resolver.ts'
+import type { AnswerBytes } from './paging/answer-bytes.ts'
 import type { Pieces } from './paging/pieces.ts'
-import type { JobQueue, SendJobOptions } from './queue/define-job.ts'
-import type { Priority, Standing, WorkKind } from './queue/define-work.ts'
+import type { JobQueue, SendJobOptions, WorkKind } from './queue/job-queue.ts'
+import type { Priority, Standing } from './queue/priorities.ts'
 import type { QueueConnections } from './queue/queue-connections.ts'
 import type { WorkRequests } from './queue/work-requests.ts'
 import type { RenderBudget } from './templating/render-budget.ts'
 import type { Rendering } from './templating/rendering.ts'
+import type { Watchers } from './watchers.ts'
 
 /** The parts that a process has once. Tests replace `now`. */
 export type Services = {
@@ -25,6 +32,10 @@ export type Services = {
   database: Database
   boss: PgBoss
   keyRing: KeyRing
+  sessions: Sessions
+  passwords: Passwords
+  /** Null where nothing is billed. */
+  mailPermits: MailPermits | null
   dns: DnsResolver
   log: Logger
   now: () => Date
@@ -34,9 +45,14 @@ export type Services = {
   work: WorkRequests
   queueConnections: QueueConnections
   /** Names of events and of custom fields that this process knows to be on record. */
-  recordedNames: RecordedNames
-  followers: Followers
+  rememberedNames: RememberedNames
+  watchers: Watchers
   rendering: Rendering
+  messageReader: MessageReader
+  /** Turns at what keeps a core busy for long, such as new DKIM keys. */
+  heavyWork: Slots
+  /** Turns at what holds the event loop for tens of milliseconds. */
+  longSteps: SingleFile
 }
 
 export type Enqueue = <Payload extends object>(
@@ -53,6 +69,8 @@ export type Ctx = {
   services: Services
   config: Config
   actor: Actor
+  /** What sign-in needs of the connection; null without a request. */
+  caller: Caller | null
   requestId: string
   log: Logger
   now: () => Date
@@ -77,16 +95,13 @@ export type Ctx = {
   pieces: Pieces | null
 }
 
-export type AnswerBytes = {
-  /**
-   * Waits until there is room for this many bytes of the answer, which are read afterwards: the records as
-   * they are sent. Throws SERVICE_UNAVAILABLE when there is none for too long.
-   */
-  takeAnswer: (bytes: number) => Promise<void>
-  /** Bytes taken so far. */
-  readonly taken: number
-  /** The request has done its work: its answer cannot be refused, whatever it takes. */
-  mustAnswer: () => void
+export type Caller = {
+  /** Network address, as trusted proxies tell it; of IPv6 the /64. */
+  address: string
+  /** Counts a request that costs work before anyone is signed in; throws RATE_LIMIT_EXCEEDED. */
+  countAsStranger: () => void
+  /** Adds a header Set-Cookie to the answer. */
+  setCookie: (cookie: string) => void
 }
 
 /** For work without a caller, by the CLI or in the background: no limits. */
@@ -95,13 +110,15 @@ const UNLIMITED: AnswerBytes = { takeAnswer: async () => {}, taken: 0, mustAnswe
 /** Requests and background work have connections of their own, so that neither waits for the other. */
 type ConnectionClass = 'request' | 'worker'
 
+type CtxOptions = { connections?: ConnectionClass; caller?: Caller | null }
+
 const TRANSACTION_MS = { request: 15_000, worker: 60_000 }
 
 export function createCtx(
   services: Services,
   actor: Actor,
   requestId: string,
-  { connections }: { connections: ConnectionClass } = { connections: 'request' },
+  { connections = 'request', caller = null }: CtxOptions = {},
 ): Ctx {
   const { database, boss, config } = services
   const { prisma, sql } = connections === 'worker' ? database.worker : database
@@ -109,6 +126,7 @@ export function createCtx(
     services,
     config,
     actor,
+    caller,
     requestId,
     log: services.log,
     now: services.now,
@@ -139,6 +157,13 @@ export function createCtx(
     pieces: null,
   }
   return ctx
+}
+
+/** The same request of the same caller, as another actor: one who acts for a project. */
+export function actingAs(ctx: Ctx, actor: Actor): Ctx {
+  const { services, requestId, connections, caller } = ctx
+  const { atomically, requestWork } = createCtx(services, actor, requestId, { connections, caller })
+  return { ...ctx, actor, atomically, requestWork }
 }
 
 /** The same for one project, as background work that serves all of them needs it. */
@@ -189,7 +214,8 @@ async function withRetries<Result>(run: () => Promise<Result>): Promise<Result> 
 
 /** The id of the caller's project. `access` has checked that there is one before a resolver runs. */
 export function projectIdOf({ actor }: Ctx): string {
-  if (actor.kind === 'key') return actor.project.id
+  const project = projectOf(actor)
+  if (project) return project.id
   if (actor.kind === 'system' && actor.projectId !== null) return actor.projectId
   throw actor.kind === 'anonymous' ? missingAuth() : internalError()
 }

@@ -1,3 +1,5 @@
+import { BEING_RESET } from './admission/project-states.ts'
+
 /** Every code that an answer can carry, with its HTTP status. The one table of the service. */
 const STATUS_OF = {
   BAD_REQUEST: 400,
@@ -6,8 +8,12 @@ const STATUS_OF = {
   CONTACT_UNSUBSCRIBED: 400,
   MISSING_AUTH: 401,
   INVALID_API_KEY: 401,
+  INVALID_CREDENTIALS: 401,
+  BILLING_LIMIT_EXCEEDED: 402,
   FORBIDDEN: 403,
+  PROJECT_ACCESS_DENIED: 403,
   PROJECT_DISABLED: 403,
+  EMAIL_VERIFICATION_REQUIRED: 403,
   DOMAIN_NOT_VERIFIED: 403,
   RESOURCE_NOT_FOUND: 404,
   TEMPLATE_NOT_FOUND: 404,
@@ -127,10 +133,44 @@ export const notFound = (
   code: Extract<ErrorCode, `${string}_NOT_FOUND`> = 'RESOURCE_NOT_FOUND',
 ) => new AppError(code, `${what} was not found in this project.`)
 
-export const missingAuth = () =>
-  new AppError('MISSING_AUTH', 'No API key was given.', {
-    suggestion: 'Send the header "Authorization: Bearer <API key>".',
+export const missingAuth = (
+  message = 'No API key was given.',
+  suggestion = 'Send the header "Authorization: Bearer <API key>".',
+) => new AppError('MISSING_AUTH', message, { suggestion })
+
+/** A cookie that was signed by someone else, has expired, or whose session was ended. */
+export const sessionEnded = () =>
+  missingAuth('The session has ended.', 'Sign in again with POST /auth/login.')
+
+export const projectAccessDenied = () =>
+  new AppError(
+    'PROJECT_ACCESS_DENIED',
+    'The header X-Project-Id names no project that you are a member of.',
+    {
+      suggestion: 'GET /users/@me/projects lists your projects with their ids.',
+    },
+  )
+
+export const roleNeeded = (needed: string, role: string) =>
+  new AppError('FORBIDDEN', `This takes the role ${needed} in the project; yours is ${role}.`, {
+    suggestion: 'Ask the owner of the project to do it, or to give you the role.',
   })
+
+export const emailVerificationRequired = () =>
+  new AppError('EMAIL_VERIFICATION_REQUIRED', 'The address of your account is not verified yet.', {
+    suggestion:
+      'Follow the link in the mail that was sent to it; POST /auth/request-verification sends another one.',
+  })
+
+/** Another site made the browser send the request, or nothing shows that none did. */
+export const originNotAllowed = () =>
+  new AppError('FORBIDDEN', 'A request with the session cookie has to come from a page of this service.', {
+    suggestion:
+      'Send the header Origin with the address of the API or of the dashboard (DASHBOARD_URL), or use an API key.',
+  })
+
+/** A project of the path that does not exist, or that the caller may not know of. */
+export const noSuchProject = () => new AppError('RESOURCE_NOT_FOUND', 'There is no such project of yours.')
 
 const KEY_OF_NOBODY =
   'The key belongs to no project of this service; it may have been replaced. "npm run -s cli -- project rotate-keys" creates new ones.'
@@ -139,8 +179,19 @@ export const invalidApiKey = (message = 'The API key is not valid.', suggestion 
   new AppError('INVALID_API_KEY', message, { suggestion })
 
 export const projectDisabled = (reason: string | null) =>
-  new AppError('PROJECT_DISABLED', 'The project is disabled: it can be read, but not changed or sent from.', {
-    details: { reason },
+  reason === BEING_RESET
+    ? beingReset()
+    : new AppError(
+        'PROJECT_DISABLED',
+        'The project is disabled: it can be read, but not changed or sent from.',
+        { details: { reason } },
+      )
+
+const beingReset = () =>
+  new AppError('SERVICE_UNAVAILABLE', 'The project is being reset: its contents are still being removed.', {
+    suggestion: 'Try again in a few seconds. What is written after the reset stays.',
+    headers: { 'retry-after': '5' },
+    nothingDone: true,
   })
 
 /** `isAdded`: the domain belongs to the project and waits for its verification. */
@@ -153,7 +204,7 @@ export const domainNotVerified = (domain: string, isAdded: boolean) =>
     {
       details: { reason: 'domain_not_verified', domain },
       suggestion: isAdded
-        ? `Publish the DNS records of ${domain} (GET /domains/project/:projectId returns them) and send again once it is verified. ${VOUCH}`
+        ? `Publish the DNS records of ${domain} (GET /domains/project/:projectId returns them), check them with GET /domains/:id/verify, and send again once it is verified. ${VOUCH}`
         : `Add ${domain} with POST /domains, publish the DNS records it returns, and send again once it is verified. A subdomain is added itself.`,
     },
   )
@@ -202,7 +253,7 @@ export const renderingBusy = () =>
     nothingDone: true,
   })
 
-export const tooManyFollowers = (reason: string) =>
+export const tooManyWatchers = (reason: string) =>
   new AppError('SERVICE_UNAVAILABLE', `${reason} at this process, which is the limit.`, {
     suggestion: 'End one of them, or ask every few seconds instead.',
     headers: { 'retry-after': '5' },

@@ -2,7 +2,10 @@ import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { KeyRing } from './admission/access.ts'
-import { RecordedNames } from './admission/recorded-names.ts'
+import { Passwords } from './admission/accounts/passwords.ts'
+import { Sessions } from './admission/accounts/sessions.ts'
+import { MailPermits } from './admission/metering/permits.ts'
+import { RememberedNames } from './admission/remembered-names.ts'
 import type { Config } from './config.ts'
 import type { Services } from './ctx.ts'
 import { type Database, openDatabase } from './db/database.ts'
@@ -10,14 +13,17 @@ import { withSearchPath } from './db/database-url.ts'
 import { startEmbeddedPostgres } from './db/embedded/embedded-postgres.ts'
 import { migrate } from './db/migrations/migrate.ts'
 import { isDatabaseUnavailable } from './db/sql.ts'
-import { Followers } from './followers.ts'
+import { SingleFile } from './lib/async/pauses.ts'
+import { Slots } from './lib/async/slots.ts'
 import { within } from './lib/async/within.ts'
+import { MessageReader } from './lib/mime/message-reader.ts'
 import { createDnsResolver } from './lib/net/dns-resolver.ts'
 import { logDatabaseAway } from './observe/log.ts'
 import { createQueue, defineQueues } from './queue/queue.ts'
 import { QueueConnections } from './queue/queue-connections.ts'
 import { WorkRequests } from './queue/work-requests.ts'
 import { Rendering } from './templating/rendering.ts'
+import { Watchers } from './watchers.ts'
 
 export type App = { config: Config; services: Services; stop: () => Promise<void> }
 
@@ -70,6 +76,7 @@ export async function startServices(
     const services = createServices(config, database, log, options)
     parts.push({ name: 'queue connections', stop: () => services.queueConnections.close() })
     parts.push({ name: 'rendering', stop: () => services.rendering.stop() })
+    parts.push({ name: 'message reader', stop: () => services.messageReader.stop() })
     if (queue) await openQueue(services, parts)
     parts.push({ name: 'work requests', stop: () => services.work.close() })
     return { config, services, stop }
@@ -100,25 +107,31 @@ function createServices(config: Config, database: Database, log: Logger, clock: 
     config,
     database,
     boss,
-    keyRing: new KeyRing({ database, now }),
+    keyRing: new KeyRing({ database, now, log }),
+    passwords: new Passwords(),
+    mailPermits: config.billing && new MailPermits({ sql: database.sql, log, clockShift: shift }),
+    sessions: new Sessions({ config, database, now }),
     dns: createDnsResolver({ servers: config.dnsServers, now }),
     log,
     now,
     clockShift: shift,
-    work: new WorkRequests(boss, queueConnections.quick, log),
+    work: new WorkRequests({ boss, db: queueConnections.quick, log }),
     queueConnections,
-    recordedNames: new RecordedNames(),
-    followers: new Followers(config.subscriptions),
+    rememberedNames: new RememberedNames(),
+    watchers: new Watchers(config.subscriptions),
     rendering: new Rendering(),
+    longSteps: new SingleFile(),
+    messageReader: new MessageReader(),
+    heavyWork: new Slots(1),
   }
 }
 
 async function openQueue({ boss }: Services, parts: Part[]): Promise<void> {
   // Its handlers import most of the product, which processes that enqueue nothing need not load.
-  const { JOBS, WORK_KINDS } = await import('./jobs.ts')
+  const { JOBS, MAIL_QUEUES, WORK_KINDS } = await import('./jobs.ts')
   parts.push({ name: 'queue', stop: () => boss.stop({ graceful: true, timeout: QUEUE_STOP_MS }) })
   await boss.start()
-  await defineQueues(boss, JOBS, WORK_KINDS)
+  await defineQueues(boss, [...JOBS, ...MAIL_QUEUES], WORK_KINDS)
 }
 
 async function migrateWhenThere(url: string, log: Logger, waitMs: number): Promise<void> {

@@ -25,6 +25,7 @@ type Role =
   | 'http'
   | 'graphql'
   | 'rest'
+  | 'smtp'
   | 'queue definition'
   | 'feature graphql'
   | 'feature http'
@@ -38,11 +39,14 @@ const LISTS = ['schema.ts', 'jobs.ts', 'routes.ts']
 /** Folders of what everything knows, beside the files at the top. */
 const KERNEL = ['admission', 'paging', 'observe']
 
+/** What the code that defines background work, or asks for it, knows of the queue. */
+const QUEUE_DEFINITION = /^queue\/(define-\w+|job-queue|priorities)\.ts$/
+
 function roleOf(file: string): Role {
   if (file.endsWith('.rules.ts')) return 'rules'
   if (file.endsWith('.input.ts')) return 'input'
   const [folder = '', ...rest] = file.split('/')
-  if (file.startsWith('queue/define-')) return 'queue definition'
+  if (QUEUE_DEFINITION.test(file)) return 'queue definition'
   if (folder === 'features') return featureRoleOf(file)
   if (KERNEL.includes(folder)) return 'kernel'
   if (rest.length > 0) return folder as Role
@@ -74,6 +78,7 @@ const MAY_IMPORT: Record<Role, Role[]> = {
   http: ['kernel', 'pages'],
   graphql: ['kernel', 'http', 'generated'],
   rest: ['kernel', 'http', 'graphql', 'pages'],
+  smtp: ['kernel', 'http', 'feature service', 'rules'],
   'feature sql': ['db', 'kernel', 'changes', 'messages'],
   'feature service': [
     'kernel',
@@ -101,6 +106,7 @@ const MAY_IMPORT: Record<Role, Role[]> = {
     'http',
     'graphql',
     'rest',
+    'smtp',
     'feature service',
   ],
   bin: ['app', 'services.ts', 'kernel', 'lists', 'db', 'queue', 'feature service', 'rules', 'input'],
@@ -110,6 +116,10 @@ const MAY_IMPORT: Record<Role, Role[]> = {
 const EXCEPTIONS: Record<string, string> = {
   'features/operations/health.http.ts > db/migrations/migrate.ts':
     'readiness is about the migrations themselves',
+  'routes.ts > features/inbound/take-over-mail.ts':
+    'SNS tells of mail that came in as well, and inbound mail itself reads notices with the feature of notifications',
+  'features/wipes/advance-wipe.ts > mail/mail-folder.ts':
+    'a reset removes the messages that the development mailbox keeps, which are files',
 }
 
 /** The statements and rules of another feature that are imported all the same, and why. */
@@ -117,7 +127,8 @@ const SHARED: Record<string, string> = {
   'features/contacts/upsert-contact.sql.ts':
     'the one way to make or merge a contact is a part of the one statement that sends or tracks',
   'features/contacts/contact-data.rules.ts': 'what a data input means is one pure rule for every door',
-  'features/domains/dns-records.rules.ts': 'the CLI prints the records that the API answers with',
+  'features/domains/dns-records.rules.ts':
+    'the CLI prints, and the report of compliance judges, the records that the API answers with',
 }
 
 const nameOf = ({ from, to }: Import) => `${from} > ${to}`
@@ -177,17 +188,16 @@ scenario('The sources', nothingShared, (test) => {
     )
   })
 
-  test('have no cycles, between folders or between files', () => {
-    for (const nodeOf of [groupOf, (file: string) => file]) {
-      const targets = new Map<string, Set<string>>()
-      for (const { from, to, typeOnly, dynamic } of imports) {
-        const [source, target] = [nodeOf(from), nodeOf(to)]
-        if (typeOnly || dynamic || source === target) continue
-        targets.set(source, (targets.get(source) ?? new Set()).add(target))
-      }
-      assert.ok(targets.size > 15)
-      assert.is(cycleIn(targets), null)
-    }
+  test('have no cycles between folders', () => {
+    const loaded = imports.filter(({ typeOnly, dynamic }) => !typeOnly && !dynamic)
+    assert.is(cycleAmong(loaded, groupOf), null)
+  })
+
+  test('have no cycles between files, with types and what is imported late', () => {
+    assert.is(
+      cycleAmong(imports, (file) => file),
+      null,
+    )
   })
 
   test('import nothing for its side effects but the operations', () => {
@@ -328,7 +338,12 @@ const withoutComments = (text: string) =>
   text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/ .*$/gm, '')
 
 /** The first cycle that is found, as a path; null when there is none. */
-function cycleIn(targets: Map<string, Set<string>>): string | null {
+function cycleAmong(imports: Import[], nodeOf: (file: string) => string): string | null {
+  const targets = new Map<string, Set<string>>()
+  for (const [source, target] of imports.map(({ from, to }) => [nodeOf(from), nodeOf(to)] as const)) {
+    if (source !== target) targets.set(source, (targets.get(source) ?? new Set()).add(target))
+  }
+  assert.ok(targets.size > 15)
   const done = new Set<string>()
   const visit = (node: string, trail: string[]): string | null => {
     if (trail.includes(node)) return [...trail.slice(trail.indexOf(node)), node].join(' > ')

@@ -370,6 +370,41 @@ scenario('The configuration', startDirectory, (test) => {
     }
   })
 
+  test('takes limits of destinations and a warm-up, and says how they are written', ({ load }) => {
+    const limits = (value: string) => load({ DESTINATION_LIMITS: value }).destinationLimits
+    assert.equal(load({}).destinationLimits, new Map())
+    assert.equal(
+      [...limits('gmail=20/s:10, T-Online.de=0.5/s,other=2/s:1')],
+      [
+        ['gmail', { perSecond: 20, connections: 10 }],
+        ['t-online.de', { perSecond: 0.5, connections: null }],
+        ['other', { perSecond: 2, connections: 1 }],
+      ],
+    )
+    const bad = [
+      'gmail',
+      'gmail=20',
+      'gmail=0/s',
+      'gmail=20/m',
+      'gmail=20/s:0',
+      'gmail=20/s:',
+      'mail=1/s',
+      '=1/s',
+    ]
+    for (const value of bad) {
+      const problems = problemsOf(() => limits(`apple=1/s,${value}`))
+      assert.is(problems.length, 1, value)
+      assert.match(problems[0] ?? '', /^DESTINATION_LIMITS\.1: must be a destination .*gmail=20\/s:10/)
+    }
+    assert.equal(load({ DOMAIN_WARM_UP: '50, 100' }).domainWarmUp, [50, 100])
+    for (const value of ['0', '50,x', '-1', '1.5', '1'.repeat(9)]) {
+      assert.match(
+        problemsOf(() => load({ DOMAIN_WARM_UP: value })).join(),
+        /^DOMAIN_WARM_UP\.\d: must be messages of a day/,
+      )
+    }
+  })
+
   test('takes the addresses of DNS servers, as node:dns does', ({ load }) => {
     const servers = ['192.0.2.1', '192.0.2.1:53', '2001:db8::1', '[2001:db8::1]', '[2001:db8::1]:5353']
     const { dnsServers } = load({ DNS_SERVERS: ` ${servers.join(' , ')},` })

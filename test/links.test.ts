@@ -19,11 +19,19 @@ const start = () => startService({ API_URL: ADDRESS })
 
 /** Every file that knows the public address; the places are tested below. */
 const MAKERS = [
+  'src/admission/accounts/sessions.ts',
   'src/app.ts',
   'src/bin/banner.ts',
   'src/config.ts',
+  'src/features/account-pages/account-pages.http.ts',
+  'src/features/auth/oauth.http.ts',
+  'src/features/auth/oauth.ts',
+  'src/features/auth/session-cookie.ts',
+  'src/features/billing/accounts.ts',
+  'src/features/compliance/compliance.ts',
   'src/features/configuration/configuration.ts',
   'src/features/operations/home.http.ts',
+  'src/features/service-mail/service-mail.ts',
   'src/features/subscriptions/subscription-links.ts',
   'src/features/subscriptions/subscription.http.ts',
   'src/features/tracking/track-message.ts',

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type LoadResult, load, percentileOf } from '../http-load.ts'
+import { type LoadResult, percentileOf } from '../http-load.ts'
 import type { ServiceProcess } from '../processes.ts'
 import { type Fresh, freshMail } from './mail.ts'
-import { ask, importCsv } from './requests.ts'
+import { ask, importCsv, trackFor } from './requests.ts'
 import { forgetMail, makeTenants, type Tenant, type World, withService } from './world.ts'
 
 const SEGMENTS = 500
@@ -144,16 +144,7 @@ export async function benchHeavyReads(world: World): Promise<HeavyReads> {
   await addContacts(world, heavy)
   try {
     return await withService(world, async (service) => {
-      const track = (seconds: number) =>
-        load(
-          service.url,
-          (index) => ({
-            path: '/v1/track',
-            key: light.public,
-            body: { email: `t${index % 500}@example.org`, event: 'seen' },
-          }),
-          { connections: 2, seconds },
-        )
+      const track = (seconds: number) => trackFor(service, light, seconds)
       await track(2)
       const [idle, idleMail] = await Promise.all([track(10), freshMail(world, service, light)])
       const until = performance.now() + HEAVY_MS

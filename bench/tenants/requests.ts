@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { type LoadResult, load } from '../http-load.ts'
 import type { ServiceProcess } from '../processes.ts'
 import type { Tenant } from './world.ts'
 
@@ -27,6 +28,18 @@ export async function ask(
   const text = await response.text()
   return { status: response.status, body: text === '' ? {} : JSON.parse(text) }
 }
+
+/** A tenant tracks events of 500 contacts, over two connections. */
+export const trackFor = ({ url }: ServiceProcess, tenant: Tenant, seconds: number): Promise<LoadResult> =>
+  load(
+    url,
+    (index) => ({
+      path: '/v1/track',
+      key: tenant.public,
+      body: { email: `t${index % 500}@example.org`, event: 'seen' },
+    }),
+    { connections: 2, seconds },
+  )
 
 /** Imports a CSV file and waits for the end of the job. Returns how long all that took, in ms. */
 export async function importCsv(service: ServiceProcess, tenant: Tenant, csv: string): Promise<number> {

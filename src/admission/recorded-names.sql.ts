@@ -9,6 +9,8 @@ const TABLES = {
 /** Kinds of names that a project can create without end; their quotas have the same names. */
 export type NameKind = keyof typeof TABLES
 
+export const KINDS: readonly NameKind[] = ['eventNames', 'contactFields']
+
 const forEachKind = <Built>(build: (kind: NameKind) => Built): Record<NameKind, Built> => ({
   eventNames: build('eventNames'),
   contactFields: build('contactFields'),

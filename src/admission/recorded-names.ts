@@ -3,69 +3,12 @@ import { assertStillAdmitted } from './access.ts'
 import { lockQuotaOf, quotaReached } from './quotas.ts'
 import { missingNames, type NameKind, recordNames as recordStatement } from './recorded-names.sql.ts'
 
-/** Milliseconds for which a process does not look again for a recorded name. */
-const REMEMBERED_MS = 10 * 60_000
-const MAX_REMEMBERED = 50_000
-/** Milliseconds for which a process assumes that a quota is still full. */
-const FULL_MS = 5_000
-
-/**
- * Remembers recorded names in a process, so that tracking and sending with known names asks the database
- * nothing. When a name is removed, other processes believe for REMEMBERED_MS that it is still recorded: names
- * that they see meanwhile pass the quota, and are recorded when they look for them again.
- */
-export class RecordedNames {
-  readonly #until = new Map<string, number>()
-  readonly #full = new Map<string, number>()
-  readonly #turns = new Map<string, Promise<unknown>>()
-
-  knows(place: string, name: string, now: number): boolean {
-    return (this.#until.get(`${place} ${name}`) ?? 0) > now
-  }
-
-  remember(place: string, names: string[], now: number): void {
-    for (const name of names) this.#until.set(`${place} ${name}`, now + REMEMBERED_MS)
-    for (const oldest of this.#until.keys()) {
-      if (this.#until.size <= MAX_REMEMBERED) return
-      this.#until.delete(oldest)
-    }
-  }
-
-  forget(place: string, name: string): void {
-    this.#until.delete(`${place} ${name}`)
-    this.#full.delete(place)
-  }
-
-  isFull(place: string, now: number): boolean {
-    return (this.#full.get(place) ?? 0) > now
-  }
-
-  noteFull(place: string, now: number): void {
-    if (this.#full.size >= MAX_REMEMBERED) this.#full.clear()
-    this.#full.set(place, now + FULL_MS)
-  }
-
-  /**
-   * Runs one after the other: requests that wait for the lock of a project's quota hold one connection
-   * together.
-   */
-  async inTurn<Result>(place: string, work: () => Promise<Result>): Promise<Result> {
-    const turn = (this.#turns.get(place) ?? Promise.resolve()).then(work, work)
-    this.#turns.set(place, turn)
-    try {
-      return await turn
-    } finally {
-      if (this.#turns.get(place) === turn) this.#turns.delete(place)
-    }
-  }
-}
-
 const placeOf = (ctx: Ctx, kind: NameKind): string => `${kind} ${projectIdOf(ctx)}`
 
 /** Those of the names that the process does not remember to be on record: mostly none. */
 export function unsureNames(ctx: Ctx, kind: NameKind, names: string[]): string[] {
   const [place, now] = [placeOf(ctx, kind), ctx.now().getTime()]
-  return names.filter((name) => !ctx.services.recordedNames.knows(place, name, now))
+  return names.filter((name) => !ctx.services.rememberedNames.knows(place, name, now))
 }
 
 type Recording = {
@@ -94,22 +37,22 @@ export async function recordNames(
   const fresh = missing.map(({ name }) => name)
   const refused = new Set(fresh.length === 0 ? [] : await recordFresh(ctx, kind, fresh, how))
   const recorded = unsure.filter((name) => !refused.has(name))
-  ctx.services.recordedNames.remember(placeOf(ctx, kind), recorded, now.getTime())
+  ctx.services.rememberedNames.remember(placeOf(ctx, kind), recorded, now.getTime())
   return [...refused]
 }
 
 async function recordFresh(ctx: Ctx, kind: NameKind, names: string[], how: Recording): Promise<string[]> {
-  const { recordedNames } = ctx.services
+  const { rememberedNames } = ctx.services
   const place = placeOf(ctx, kind)
   const quota = ctx.config.quotas[kind]
   // They could not fit into an empty one.
   if (quota > 0 && names.length > quota && !how.partly) return names
-  return recordedNames.inTurn(place, async () => {
-    if (recordedNames.isFull(place, ctx.now().getTime())) return names
+  return rememberedNames.inTurn(place, async () => {
+    if (rememberedNames.isFull(place, ctx.now().getTime())) return names
     // A key that is only remembered is compared by the write itself, which comes later.
     await assertStillAdmitted(ctx.services.keyRing, ctx.actor)
     const refused = await ctx.atomically((tx) => recordWithin(tx, kind, names, how))
-    if (refused.some(({ isFull }) => isFull)) recordedNames.noteFull(place, ctx.now().getTime())
+    if (refused.some(({ isFull }) => isFull)) rememberedNames.noteFull(place, ctx.now().getTime())
     return refused.map(({ name }) => name)
   })
 }
@@ -149,5 +92,5 @@ export async function recordEventNamesWithin(tx: Ctx, names: string[], field: st
 
 /** This process looks for the name again when it is used: it has been taken off the record, or is about to be. */
 export function forgetName(ctx: Ctx, kind: NameKind, name: string): void {
-  ctx.services.recordedNames.forget(placeOf(ctx, kind), name)
+  ctx.services.rememberedNames.forget(placeOf(ctx, kind), name)
 }

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../lib/json.ts'
+import { hasPart } from '../lib/text/has-part.ts'
 import { type Comparison, isInside, parseInstant, spanAt, type TimeTest } from './dates.rules.ts'
 
 /**
@@ -28,7 +29,7 @@ export function passesDataTest(test: DataTest, value: JsonValue | undefined, now
     }
     case 'containing':
       if (Array.isArray(value)) return value.includes(test.value)
-      return typeof value === 'string' && typeof test.value === 'string' && value.includes(test.value)
+      return typeof value === 'string' && typeof test.value === 'string' && hasPart(value, test.value)
     case 'present':
       return value !== undefined && value !== null
   }
@@ -40,7 +41,8 @@ function orderOf(value: JsonValue | undefined, other: string | number): number |
     return value === other ? 0 : value < other ? -1 : 1
   }
   if (typeof value !== 'string' || typeof other !== 'string') return null
-  return Buffer.compare(Buffer.from(value), Buffer.from(other))
+  // What follows cannot change the order, and may be long.
+  return Buffer.compare(Buffer.from(value.slice(0, other.length + 1)), Buffer.from(other))
 }
 
 function holds(comparison: Comparison, order: number): boolean {

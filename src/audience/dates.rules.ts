@@ -1,4 +1,8 @@
-import type { Window } from './tree.rules.ts'
+export const UNITS = ['minutes', 'hours', 'days'] as const
+export type Unit = (typeof UNITS)[number]
+
+/** A length of time, as a filter gives it. */
+export type Window = { value: number; unit: Unit }
 
 /*
  * A date is `2026-03-04` (midnight UTC) or `2026-03-04T05:06[:07[.089…]][Z|+hh:mm|+hhmm]`, with a blank in place

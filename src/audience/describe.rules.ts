@@ -1,5 +1,6 @@
+import type { Window } from './dates.rules.ts'
 import { ACTIVITIES, type Activity } from './fields.rules.ts'
-import type { Filter, FilterTree, Test, Window } from './tree.rules.ts'
+import type { Filter, FilterTree, Test } from './tree.rules.ts'
 
 export type DescribeOptions = {
   /** The name of a segment, if it has one; its id otherwise. */

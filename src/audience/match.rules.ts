@@ -7,6 +7,7 @@ import {
   type Filter,
   type FilterSource,
   type FilterTree,
+  filtersOf,
   type Logic,
   segmentOf,
   type Test,
@@ -30,6 +31,23 @@ export type Subject = {
 /** Whether the audience has the contact: the same meaning as the compiled condition, in memory. */
 export const matchTree = (audience: Audience, subject: Subject, now: Date): boolean =>
   matches({ audience, subject, now }, audience.tree)
+
+/** Characters of texts, and elements of lists, that `matchTree` may have to search through: most of what it costs. */
+export function searchedBy(audience: Audience, subject: Subject): number {
+  let searched = 0
+  for (const { filter } of filtersOf(audience.tree)) {
+    const { test } = filter
+    if (test.on === 'segment') {
+      const source = segmentOf(audience, test.id)
+      if (source.members === 'computed')
+        searched += searchedBy({ ...audience, tree: source.condition }, subject)
+    } else if ((test.on === 'data' || test.on === 'context') && test.is.is === 'containing') {
+      const value = dataOf(subject, test)
+      if (typeof value === 'string' || Array.isArray(value)) searched += value.length
+    }
+  }
+  return searched
+}
 
 type Matcher = { audience: Audience; subject: Subject; now: Date }
 

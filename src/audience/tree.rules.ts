@@ -1,15 +1,9 @@
 import type { JsonValue } from '../lib/json.ts'
 import type { DataTest } from './data-test.rules.ts'
-import type { TimeTest } from './dates.rules.ts'
+import type { TimeTest, Unit, Window } from './dates.rules.ts'
 
 export const LOGICS = ['AND', 'OR'] as const
 export type Logic = (typeof LOGICS)[number]
-
-export const UNITS = ['minutes', 'hours', 'days'] as const
-export type Unit = (typeof UNITS)[number]
-
-/** A length of time, as a filter gives it. */
-export type Window = { value: number; unit: Unit }
 
 export const OPERATORS = [
   'equals',

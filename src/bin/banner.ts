@@ -28,6 +28,7 @@ export function banner(config: Config, start: FirstStart, milliseconds: number):
 function whereMailGoes({ mail, environment, host, port, roles }: Config): string {
   if (mail.provider === 'smtp') return `leaves by SMTP, through ${new URL(mail.url).host}`
   if (mail.provider === 'mailgun') return `leaves by Mailgun, through ${mail.url}`
+  if (mail.provider === 'ses') return `leaves by Amazon SES, from ${mail.region}`
   const hasPage = environment !== 'production' && roles.includes('http')
   if (!hasPage) return `stays here, in the mailbox, ${mail.directory}`
   return listensOnLoopback(host)

@@ -2,8 +2,11 @@ import { Command } from 'commander'
 import { addDomainCommands } from './cli/domain.ts'
 import { addJobsCommands } from './cli/jobs.ts'
 import { addMigrateCommand } from './cli/migrate.ts'
+import { addNotificationsCommands } from './cli/notifications.ts'
 import { oneLine } from './cli/output.ts'
 import { addProjectCommands } from './cli/project.ts'
+import { addSecretsCommands } from './cli/secrets.ts'
+import { addUserCommands } from './cli/user.ts'
 
 const PROGRAM = 'npm run -s cli --'
 
@@ -21,15 +24,19 @@ Exit code 0: done; 1: not done, and standard error says why.
 
 Examples:
   ${PROGRAM} project create --name "My shop"
+  ${PROGRAM} user create --email ada@example.com --password "correct horse"
   ${PROGRAM} domain add --project ID --domain example.com
   ${PROGRAM} jobs dead
   ${PROGRAM} jobs redrive --help`,
   )
 
 addProjectCommands(program)
+addUserCommands(program)
 addDomainCommands(program)
 addMigrateCommand(program)
 addJobsCommands(program)
+addSecretsCommands(program)
+addNotificationsCommands(program)
 
 // A reader that has seen enough, such as head, is no reason to complain.
 process.stdout.on('error', () => {

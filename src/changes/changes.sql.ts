@@ -1,3 +1,5 @@
+import { MAIL_COUNT_CTES } from './mail-counts.sql.ts'
+
 /*
  * The one place that writes events, and says of contacts what has changed: parts of the statements in which that
  * happens, at the time `:now`. Each part adds CTEs. A change is written to the feed once for each kind of consumer that
@@ -8,11 +10,20 @@
 const CONSUMERS = `(values ('SEGMENT'::consumer), ('WORKFLOW'), ('WEBHOOK')) as k (consumer)`
 
 /**
- * A listener of the consumer `k` for `h`, each found by its index. Subqueries return them as values; an
+ * A listener of the consumer `k` for `h`, each found by the index interests_listening. Subqueries return them as values; an
  * EXISTS the planner may turn into a join with all existing interests.
  */
-const listener = (condition = 'true') => `(select true from interests i
+const listener = (condition: string) => `(select true from interests i
   where i.project_id = h.project_id and i.consumer = k.consumer and i.listens and ${condition} limit 1)`
+
+/**
+ * Any listener of the consumer. Only that index has the order that is asked for, as long as the consumer is a range: where few
+ * projects have most interests, the planner would else expect one among the first rows of the table, or of the project, and read
+ * all of them in vain for every other one.
+ */
+const ANY_LISTENER = `(select true from interests i
+  where i.project_id = h.project_id and i.consumer between k.consumer and k.consumer and i.listens
+  order by i.consumer, i.kind, i.name limit 1)`
 
 /**
  * Gives each row an id of the time `:now`, so that changes are followed in the order in which they happened.
@@ -28,7 +39,7 @@ const feedCte = (name: string, rows: string): string => `
       case when h.fields is not null
         then h.fields || array(select 'data.' || key from unnest(h.data_keys) as key) end
     from (${rows}) h, ${CONSUMERS}
-    where case when ${listener()} then
+    where case when ${ANY_LISTENER} then
       (h.fields is null and k.consumer = 'SEGMENT') or ${listener(`i.kind = 'EVENT' and i.name = h.name`)}
       or ${listener(`i.kind = 'FIELD' and i.name = any(h.fields)`)}
       or ${listener(`i.kind = 'DATA' and i.name = any(h.data_keys)`)}
@@ -40,20 +51,24 @@ const feedCte = (name: string, rows: string): string => `
 export const heard = (...ctes: string[]): string =>
   `array(${ctes.map((cte) => `select consumer::text from ${cte}`).join(' union ')}${ctes.length > 1 ? '' : ' group by 1'})`
 
-/**
- * The CTEs `event` and `heard_event`: record the rows of a select (project_id, id, contact_id, name, email_id, data,
- * created_at) as events.
- */
-export const eventCtes = (rows: string): string => `
+/** What `eventCtes` does, for events that are not about mail. */
+export const plainEventCtes = (rows: string, returning = 'project_id, id, contact_id, name'): string => `
   event as (
     insert into events (project_id, id, contact_id, name, email_id, data, created_at) ${rows}
-    returning project_id, id, contact_id, name
+    returning ${returning}
   ),
   ${feedCte(
     'heard_event',
     `select project_id, id, contact_id, id as event_id, name, '{}'::text[] as fields, '{}'::text[] as data_keys
      from event`,
   )}`
+
+/**
+ * The CTEs `event` and `heard_event`, and those that count: record the rows of a select (project_id, id, contact_id, name,
+ * email_id, data, created_at) as events, and what they say of mail in its counts.
+ */
+export const eventCtes = (rows: string): string => `${plainEventCtes(rows, '*')},
+  ${MAIL_COUNT_CTES}`
 
 /** A change of contacts by a statement, as parameters or columns of `person`. */
 type ContactWrite = {

@@ -1,15 +1,22 @@
 import type { Ctx } from '../ctx.ts'
 import type { Consumer } from '../generated/prisma/enums.ts'
-import { PRIORITIES, workKind } from '../queue/define-work.ts'
+import { workKind } from '../queue/job-queue.ts'
+import { PRIORITIES } from '../queue/priorities.ts'
 
-/** A project has changes that its segments have not followed. */
-export const segmentFollowingWork = workKind('segments.follow')
+/** Each change of a project that is followed asks for a turn: a stream of them is to cost its writers little. */
+const FOLLOWED = { gatherMs: 50 }
 
-/** A project has events that its workflows have not heard of, or executions that can go on. */
-export const workflowAdvancingWork = workKind('workflows.advance')
+/** A project has changes that its segments have not followed: features/memberships/follow-changes.ts does. */
+export const segmentFollowingWork = workKind('segments.follow', FOLLOWED)
 
-/** A project has events that webhook endpoints ask for. */
-export const webhookRoutingWork = workKind('webhooks.route')
+/**
+ * A project has events that its workflows have not heard of (features/workflows/engine/follow-events.ts), or executions
+ * that can go on.
+ */
+export const workflowAdvancingWork = workKind('workflows.advance', FOLLOWED)
+
+/** A project has events that webhook endpoints ask for: features/webhooks/route-events.job.ts. */
+export const webhookRoutingWork = workKind('webhooks.route', FOLLOWED)
 
 type Asking = Pick<Ctx, 'requestWork'>
 

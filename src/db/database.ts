@@ -22,6 +22,7 @@ const ANALYTIC_CONNECTIONS = 3
 /** A long read that spreads over all processors ends sooner, but all others later. */
 const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0'
 const DELIVERY_CONNECTIONS = 3
+const FRESH_MAIL_CONNECTIONS = 1
 const DELIVERY_TIMEOUT_MS = 15_000
 /** Mail of many projects is settled together: mail whose row is locked is settled later, the rest now. */
 const SHORT_LOCKS = '-c lock_timeout=250'
@@ -42,6 +43,8 @@ export type Database = Connections & {
   worker: Connections
   /** For taking, reading and settling mail, which no other background work can delay. */
   delivery: Sql
+  /** For taking and reading mail that was just sent, which does not wait for statements about a thousand others. */
+  freshMail: Sql
   health: pg.Pool
   close(): Promise<void>
 }
@@ -66,6 +69,7 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
   const pool = openPool(options.poolSize, STATEMENT_TIMEOUT_MS)
   const analyticPool = openPool(ANALYTIC_CONNECTIONS, STATEMENT_TIMEOUT_MS, ONE_PROCESSOR)
   const delivery = openPool(DELIVERY_CONNECTIONS, DELIVERY_TIMEOUT_MS, SHORT_LOCKS)
+  const freshMail = openPool(FRESH_MAIL_CONNECTIONS, DELIVERY_TIMEOUT_MS, SHORT_LOCKS)
   const health = openPool(1, HEALTH_TIMEOUT_MS)
   const pipelines = new PipelinedConnections(url, {
     connections: options.pipelines,
@@ -87,12 +91,14 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     sql: requestSql(pool, pipelines, analyticPool),
     worker,
     delivery: (query, params) => runOn(delivery, query, valuesOf(query, params)),
+    freshMail: (query, params) => runOn(freshMail, query, valuesOf(query, params)),
     health,
     async close() {
       closing = true
       await pipelines.close()
       await prisma.$disconnect()
-      await Promise.all([worker.close(), ...[pool, analyticPool, delivery, health].map((one) => one.end())])
+      const others = [pool, analyticPool, delivery, freshMail, health]
+      await Promise.all([worker.close(), ...others.map((one) => one.end())])
     },
   }
 }

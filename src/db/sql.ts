@@ -128,7 +128,7 @@ const UNREACHABLE = new Set([
 
 /** pg and its pool report these without a code. */
 const UNREACHABLE_TEXT =
-  /Connection terminated|timeout exceeded when trying to connect|Cannot use a pool after|Client has encountered a connection error|Query read timeout|Server has closed the connection|Can't reach database/
+  /Connection terminated|timeout expired|timeout exceeded when trying to connect|Cannot use a pool after|Client has encountered a connection error|Query read timeout|Server has closed the connection|Can't reach database/
 
 /** Thrown when a project has so many long reads running that one more would wait too long. */
 export class ProjectBusyError extends Error {

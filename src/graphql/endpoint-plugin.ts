@@ -9,6 +9,7 @@ import SchemaBuilder, {
 import type { GraphQLFieldResolver } from 'graphql'
 import type { Access } from '../admission/access.ts'
 import { type Ctx, projectIdOf } from '../ctx.ts'
+import type { KeyScope, Role } from '../generated/prisma/enums.ts'
 import { toAppError } from '../observe/unexpected.ts'
 import { inputSchemaOf } from './inputs/input-schema.ts'
 import { nameOf, type RestRoute } from './rest-route.ts'
@@ -17,6 +18,17 @@ import { callOf, type Endpoint, gated, runEndpoint } from './run-endpoint.ts'
 type EndpointOptions = {
   /** The callers that may use this operation. Required: leaving it out does not compile. */
   access: Access
+  /** The role that a signed-in user needs in the project at least; MEMBER by default. */
+  role?: Role
+  /**
+   * The argument that is the id of the operation's project, for the caller of which the operation then runs: a project
+   * that is not the caller's is 404. Without it a signed-in user names the project by X-Project-Id.
+   */
+  projectArgument?: string
+  /** The scope that lets a further key use it, besides FULL; READ by default for what only reads, else none. */
+  scope?: KeyScope
+  /** An account whose address is not verified may use it, though it changes something. */
+  unverified?: boolean
   /** Where it answers over REST; without it the operation is GraphQL only. */
   rest?: RestRoute
   /** The operation takes an Idempotency-Key; in GraphQL it is the arguments idempotencyKey and idempotencyReplay. */
@@ -50,7 +62,7 @@ declare global {
       Args extends InputFieldMap,
       ResolveShape,
       ResolveReturnShape,
-    > extends Pick<EndpointOptions, 'access'> {}
+    > extends Pick<EndpointOptions, 'access' | 'role' | 'projectArgument'> {}
   }
 }
 
@@ -70,10 +82,15 @@ export function endpointOf(
 export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     if (config.kind !== 'Query' && config.kind !== 'Mutation' && config.kind !== 'Subscription') return config
-    const { access, rest, idempotent } = config.pothosOptions as EndpointOptions
+    const { access, role, projectArgument, scope, unverified, rest, idempotent } =
+      config.pothosOptions as EndpointOptions
     const endpoint: Endpoint = {
       name: rest ? nameOf(rest) : `${config.kind.toLowerCase()} ${config.name}`,
       access,
+      role: role ?? 'MEMBER',
+      projectArgument: projectArgument ?? null,
+      scope: scope ?? (config.kind === 'Mutation' ? 'FULL' : 'READ'),
+      unverified: unverified ?? false,
       writes: config.kind === 'Mutation',
       rest: rest ?? null,
       idempotent: idempotent ?? false,
@@ -103,10 +120,10 @@ export class EndpointPlugin<Types extends SchemaTypes> extends BasePlugin<Types>
     return async (root, args, context, info) => {
       const ctx = context as Ctx
       const { data } = await runEndpoint(endpoint, callOf(args), ctx, async (checked, bound) => {
-        const leave = ctx.services.followers.enter(projectIdOf(ctx))
+        const leave = ctx.services.watchers.enter(projectIdOf(bound))
         try {
           const source = await subscriber(root, checked, bound, info)
-          return isAsyncIterable(source) ? followed(source, ctx, leave) : source
+          return isAsyncIterable(source) ? watched(source, ctx, leave) : source
         } catch (error) {
           leave()
           throw error
@@ -121,11 +138,11 @@ const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 
 /**
- * The stream of a follower, who leaves with its end. GraphQL gives the error of a stream no path, by which others are known
+ * The stream of a watcher, who leaves with its end. GraphQL gives the error of a stream no path, by which others are known
  * to be ours and masked. The end of a stream is passed on at once, which a generator around it would not do while it waits
  * for a value.
  */
-function followed(
+function watched(
   source: AsyncIterable<unknown>,
   ctx: Ctx,
   leave: () => void,

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import type { Actor } from '../admission/access.ts'
+import { type Actor, projectOf } from '../admission/access.ts'
 import type { Config } from '../config.ts'
 import { createCtx, type Services } from '../ctx.ts'
 import { AppError, badRequest, invalidBody } from '../errors.ts'
@@ -33,13 +33,13 @@ async function handleGraphQL(
   const { request, requestId, bytes } = exchange
   const actor = await admission.admit(exchange, false)
   // Strangers are answered too, and each such request costs work.
-  if (actor.kind !== 'key') await admission.charge(exchange, actor, 1)
+  if (actor.kind === 'anonymous') await admission.charge(exchange, actor, 1)
   const answer = await graphql.fetch(
     // Only path and query count; the caller chooses Host.
     `http://localhost/graphql?${exchange.query}`,
     request.method === 'POST' ? await postOf(exchange, actor, services.config) : getOf(exchange),
     {
-      ...createCtx(services, actor, requestId),
+      ...createCtx(services, actor, requestId, { caller: admission.callerOf(exchange) }),
       answerBytes: bytes,
       reads: new Reads(bytes),
       charge: (cost: number) => admission.charge(exchange, actor, cost),
@@ -71,7 +71,7 @@ async function postOf(exchange: Exchange, actor: Actor, config: Config): Promise
   assertJsonType(request.headers['content-type'])
   const body = await readBody(exchange, bodyLimit(actor, config)).catch((error: unknown) => {
     const isTooLarge = error instanceof AppError && error.code === 'PAYLOAD_TOO_LARGE'
-    throw isTooLarge && actor.kind !== 'key' ? documentNeedsKey() : error
+    throw isTooLarge && actor.kind === 'anonymous' ? documentNeedsKey() : error
   })
   if (!isUtf8(body)) throw invalidBody('The body is not valid UTF-8.')
   const headers = { ...headersOf(request), 'content-type': 'application/json' }
@@ -83,8 +83,9 @@ async function postOf(exchange: Exchange, actor: Actor, config: Config): Promise
  * memory.
  */
 function bodyLimit(actor: Actor, config: Config): number {
-  if (actor.kind !== 'key') return MAX_OPEN_BODY_BYTES
-  return actor.keyKind === 'secret' ? messageBodyLimit(config) : MAX_BODY_BYTES
+  if (actor.kind === 'anonymous') return MAX_OPEN_BODY_BYTES
+  const maySend = projectOf(actor) !== null && !(actor.kind === 'key' && actor.keyKind === 'public')
+  return maySend ? messageBodyLimit(config) : MAX_BODY_BYTES
 }
 
 function getOf({ request, query }: Exchange): RequestInit {

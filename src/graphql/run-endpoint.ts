@@ -1,8 +1,9 @@
 import type { GraphQLFieldResolver } from 'graphql'
 import type { z } from 'zod'
-import { type Access, assertAccess, assertStillAdmitted } from '../admission/access.ts'
+import { assertStillAdmitted } from '../admission/access.ts'
 import { checkInput } from '../admission/check-input.ts'
 import { type Outcome, underKey } from '../admission/idempotency.ts'
+import { type Guarded, permitted } from '../admission/permission.ts'
 import type { Ctx } from '../ctx.ts'
 import { fieldError } from '../errors.ts'
 import { findUnstorable, MAX_JSON_DEPTH } from '../lib/json.ts'
@@ -13,12 +14,9 @@ import type { RestRoute } from './rest-route.ts'
  * The options that turn a root field into an operation; the REST facade and the API description read them
  * too.
  */
-export type Endpoint = {
+export type Endpoint = Guarded & {
   /** How it is named to callers, whichever door they use: "POST /v1/send", or "mutation name" without a route. */
   name: string
-  access: Access
-  /** Mutations change something; a disabled project may not use them. */
-  writes: boolean
   rest: RestRoute | null
   idempotent: boolean
   /** Checks the argument `input`; null when there is none. */
@@ -37,6 +35,8 @@ export type Call = {
   key: string | undefined
   /** Whether a repeat gets the first answer again. */
   replay: boolean
+  /** An argument that is known before the request has been let in: over REST one of the path. */
+  argument: (name: string) => unknown
   /** Reads the arguments, with the input as it came, once the request has been let in. */
   readArgs: () => Args | Promise<Args>
 }
@@ -48,11 +48,11 @@ export type Call = {
  */
 export async function runEndpoint(
   endpoint: Endpoint,
-  { key, replay, readArgs }: Call,
-  ctx: Ctx,
+  { key, replay, argument, readArgs }: Call,
+  given: Ctx,
   resolve: (args: Args, ctx: Ctx) => unknown,
 ): Promise<Outcome> {
-  assertAccess(ctx.actor, endpoint, ctx.config.trackAcceptsSecretKey)
+  const ctx = await permitted(given, endpoint, argument)
   const readChecked = async () => checkedArgs(endpoint, await readArgs())
   try {
     const outcome =
@@ -116,5 +116,6 @@ export function gated(
 export const callOf = (args: Args): Call => ({
   key: typeof args.idempotencyKey === 'string' ? args.idempotencyKey : undefined,
   replay: args.idempotencyReplay === true,
+  argument: (name) => new Map(Object.entries(args)).get(name),
   readArgs: () => args,
 })

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { finished, pipeline } from 'node:stream/promises'
+import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { AppError, invalidBody, tooLarge } from '../errors.ts'
@@ -17,9 +17,6 @@ const MESSAGE_OVERHEAD = 2 * 1024 * 1024
 /** The largest JSON body of a request that may hold a message with attachments, in bytes. */
 export const messageBodyLimit = ({ maxMessageBytes }: Config): number =>
   maxMessageBytes * BASE64_GROWTH + MESSAGE_OVERHEAD
-
-/** Most bytes of an unwanted body that are read and dropped; after them the connection is cut. */
-const MAX_DISCARDED_BYTES = 256 * 1024 * 1024
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -160,44 +157,40 @@ const expectedBytes = (declared: string | undefined): number =>
 const bodyTooLarge = (limit: number) =>
   tooLarge(`The request body is larger than ${Math.floor(limit / 1024)} KB, the limit of this endpoint.`)
 
-/** Whether the sender is still sending a body, or may be. */
-export const isReceiving = ({ complete, headers }: IncomingMessage): boolean =>
-  !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
-
-/**
- * Takes the rest of the body off the wire. Closing a connection with unread data resets it, and the client
- * could lose the answer that says what was wrong. Never fails.
- */
-export async function discardBody(request: IncomingMessage): Promise<void> {
-  if (request.readableEnded || request.destroyed) return
-  let size = 0
-  request.on('data', (chunk: Buffer) => {
-    size += chunk.length
-    if (size > MAX_DISCARDED_BYTES) request.destroy()
-  })
-  // A client that has left is no failure: no one waits for the answer.
-  await finished(request, { writable: false }).catch(() => undefined)
-}
-
 /** Larger bodies are worked on in several steps, so that other requests get their turns between them; in bytes. */
 const LARGE = 1024 * 1024
 
 /** Reads a JSON body that must be an object. An empty body is an empty object. */
 export async function readJsonObject(exchange: Exchange, limit: number): Promise<JsonObject> {
-  // The bytes are let go before there is the value as well.
-  const text = await readText(exchange, limit)
-  if (text.length === 0) return {}
-  const value = parse(text)
-  if (text.length > LARGE) await nextTurn()
+  const value = await readJson(exchange, limit)
   if (!isJsonObject(value)) throw invalidBody('The body must be a JSON object.')
   return value
 }
 
-async function readText(exchange: Exchange, limit: number): Promise<string> {
+type JsonOptions = {
+  /** Whatever the Content-Type says: Amazon SNS calls its JSON plain text. */
+  anyType?: boolean
+}
+
+/** Reads a JSON body. An empty body is an empty object. */
+export async function readJson(
+  exchange: Exchange,
+  limit: number,
+  { anyType = false }: JsonOptions = {},
+): Promise<unknown> {
+  // The bytes are let go before there is the value as well.
+  const text = await readText(exchange, limit, anyType)
+  if (text.length === 0) return {}
+  const value = parse(text)
+  if (text.length > LARGE) await nextTurn()
+  return value
+}
+
+async function readText(exchange: Exchange, limit: number, anyType: boolean): Promise<string> {
   const body = await readBody(exchange, limit)
   if (body.length === 0) return ''
   const contentType = exchange.request.headers['content-type']
-  if (contentType !== undefined) assertJsonType(contentType)
+  if (contentType !== undefined && !anyType) assertJsonType(contentType)
   const text = decode(body)
   if (body.length > LARGE) await nextTurn()
   return text

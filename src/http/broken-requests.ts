@@ -1,8 +1,8 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
-import { isReceiving } from './body.ts'
-import { newRequestId } from './request-id.ts'
+import { isReceiving } from './discard-body.ts'
+import { newRequestId } from './exchange.ts'
 
 type Options = { log: Logger; now: () => Date }
 type Refusal = { status: number; code: string }

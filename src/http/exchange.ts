@@ -1,11 +1,18 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { discardBody, isReceiving } from './body.ts'
 import { type Budgets, RequestBytes } from './budgets/request-bytes.ts'
+import { discardBody, isReceiving } from './discard-body.ts'
 import { ANSWER_PACE, atPace, type Pace } from './pace.ts'
-import { newRequestId, requestIdFrom } from './request-id.ts'
+
+/** Incoming X-Request-Ids that are kept: they hold nothing that could forge a log line or a header. */
+const VALID = /^[A-Za-z0-9._:/+=@-]{1,128}$/
+
+export const requestIdFrom = (header: string | string[] | undefined): string | null =>
+  typeof header === 'string' && VALID.test(header) ? header : null
+
+export const newRequestId = (): string => randomUUID()
 
 /** One request and its answer, as raw routes and the REST facade see them. */
 export type Exchange = {

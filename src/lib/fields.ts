@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { JsonObject } from './json.ts'
+import { isTimeZone } from './zoned-time.ts'
 
 /** A field that may be left out; null means the same. */
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
@@ -25,6 +26,15 @@ export const id = z
   .string()
   .regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'must be a UUID')
   .meta({ format: 'uuid' })
+
+/** A time zone by its name in the IANA database. */
+export const timeZone = z
+  .string()
+  .max(100)
+  .refine(isTimeZone, {
+    error: 'must be a time zone of the IANA database, such as Europe/Berlin',
+    params: { code: 'invalid_string' },
+  })
 
 export const jsonObject = z
   .custom<JsonObject>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {

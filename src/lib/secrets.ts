@@ -35,10 +35,54 @@ export function decrypt(key: Buffer, sealed: Uint8Array): string {
   return decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
 }
 
+/** The first one is used for what is new; what was made with the others still counts. */
+export type Keys = readonly [Buffer, ...Buffer[]]
+
+/**
+ * Secrets as the database keeps them. The first key seals, each of them opens, so that it can be
+ * replaced while what was sealed before is still read.
+ */
+export class Sealing {
+  readonly #keys: Keys
+
+  constructor(keys: Keys) {
+    this.#keys = keys
+  }
+
+  seal(text: string): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(encrypt(this.#keys[0], text))
+  }
+
+  /** Throws when it was sealed with none of the keys, or changed. */
+  open(sealed: Uint8Array): string {
+    const text = this.#opened(sealed, this.#keys)
+    if (text === null) throw new Error('A stored secret was sealed with another ENCRYPTION_SECRET')
+    return text
+  }
+
+  /** Whether it was sealed with the first key, with one of the others, or with none of them. */
+  stateOf(sealed: Uint8Array): 'current' | 'previous' | 'unknown' {
+    if (this.#opened(sealed, [this.#keys[0]]) !== null) return 'current'
+    return this.#opened(sealed, this.#keys) === null ? 'unknown' : 'previous'
+  }
+
+  #opened(sealed: Uint8Array, keys: readonly Buffer[]): string | null {
+    for (const key of keys) {
+      try {
+        return decrypt(key, sealed)
+      } catch {
+        // The next one may open it.
+      }
+    }
+    return null
+  }
+}
+
 export const sign = (key: Buffer, message: Buffer, bytes: number): Buffer =>
   createHmac('sha256', key).update(message).digest().subarray(0, bytes)
 
-export const isSigned = (key: Buffer, message: Buffer, signature: Buffer): boolean => {
-  const expected = sign(key, message, signature.length)
-  return expected.length === signature.length && timingSafeEqual(expected, signature)
-}
+export const isSigned = (keys: Keys, message: Buffer, signature: Buffer): boolean =>
+  keys.some((key) => {
+    const expected = sign(key, message, signature.length)
+    return expected.length === signature.length && timingSafeEqual(expected, signature)
+  })

@@ -2,6 +2,7 @@ import type { MailConfig } from '../config.ts'
 import { createMailboxMailer, type MailboxReader } from './mailbox.ts'
 import type { Mailer } from './mailer.ts'
 import { createMailgunMailer } from './mailgun.ts'
+import { createSesMailer } from './ses/ses.ts'
 import { createSmtpMailer } from './smtp.ts'
 
 export function chooseMailer(mail: MailConfig, now: () => Date): Mailer {
@@ -10,6 +11,8 @@ export function chooseMailer(mail: MailConfig, now: () => Date): Mailer {
       return createSmtpMailer({ url: mail.url, maxConnections: mail.connections, ehloName: mail.ehloName })
     case 'mailgun':
       return createMailgunMailer({ apiKey: mail.apiKey, url: mail.url })
+    case 'ses':
+      return createSesMailer(mail)
     case 'mailbox':
       return createMailboxMailer({ directory: mail.directory, now })
   }

@@ -7,7 +7,7 @@ const LONGEST_REASON = 500
 /** Milliseconds. */
 const LONGEST_CHECK_MS = 10_000
 
-const TITLES = { mailbox: 'Mailbox', smtp: 'SMTP', mailgun: 'Mailgun' }
+const TITLES = { mailbox: 'Mailbox', smtp: 'SMTP', mailgun: 'Mailgun', ses: 'Amazon SES' }
 
 type Provider = Pick<Mailer, 'provider' | 'concurrency'> & {
   warnings?: readonly string[]
@@ -88,6 +88,11 @@ function troubleIn(result: DeliveryResult): ProviderTrouble | null {
 /** A failed hand-over whose reason fits the `error` field. */
 export function failed(kind: 'temporary' | 'permanent', reason: string): DeliveryResult {
   return { kind, reason: asReason(reason) }
+}
+
+/** The receiving side asks for less mail. */
+export function askedToSlowDown(reason: string): DeliveryResult {
+  return { kind: 'temporary', reason: asReason(reason), slowDown: true }
 }
 
 /** The provider may have accepted the message: it was handed over, and no answer came. */

@@ -209,9 +209,10 @@ function shownHeaders(mail: OutgoingMail): Record<string, string> {
     ['Message-ID', mail.messageId],
     ['Date', mail.date.toUTCString()],
     ['From', shown(mail.from)],
-    ['To', shown(mail.to)],
+    ['To', mail.shownTo ?? shown(mail.to)],
     ['Subject', mail.subject],
   ])
+  if (mail.shownCc !== undefined) headers.set('Cc', mail.shownCc)
   if (mail.replyTo !== undefined) headers.set('Reply-To', mail.replyTo)
   for (const { name, value } of mail.headers) {
     const before = headers.get(name)

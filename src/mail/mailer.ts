@@ -3,12 +3,19 @@ import type { PartedText } from '../lib/text/parted-text.ts'
 /** One address with an optional display name, as it will stand in a header. */
 export type Mailbox = { address: string; name?: string | undefined }
 
-/** A file that travels with a message; `content` holds the decoded bytes. */
+/** A custom header. `asIs`: printable ASCII that came encoded already, and is not encoded again. */
+export type MailHeader = { name: string; value: string; asIs?: boolean }
+
+/**
+ * A file that travels with a message; `content` holds the decoded bytes. An `alternative` is another form of the text, such
+ * as an invitation (text/calendar). An `entity` is the content of the whole message (RFC 2045, 2.4), headers included,
+ * which takes the place of HTML, text and all other files.
+ */
 export type MailAttachment = {
   filename: string
   content: Buffer
   contentType: string
-  disposition: 'attachment' | 'inline'
+  disposition: 'attachment' | 'inline' | 'alternative' | 'entity'
   contentId?: string | undefined
 }
 
@@ -34,7 +41,10 @@ export type OutgoingMail = {
   /** The same two, of a message that may be handed over together with others that have the same parts. */
   parts?: BodyParts | undefined
   /** Custom headers, in the order in which they were given. */
-  headers: { name: string; value: string }[]
+  headers: MailHeader[]
+  /** To and Cc as readers see them, when they name others than the recipient. */
+  shownTo?: string | undefined
+  shownCc?: string | undefined
   attachments: MailAttachment[]
   dkim?: DkimKey | undefined
 }
@@ -42,7 +52,8 @@ export type OutgoingMail = {
 /**
  * What became of a hand-over.
  * - `temporary`: it is about this message, which may be tried again. `uncertain` is true when the whole message
- *   had been handed over and no answer came: it may have been accepted.
+ *   had been handed over and no answer came: it may have been accepted. `slowDown` is true when the receiving side asks
+ *   for less mail: other messages to the same destination would fare alike.
  * - `permanent`: this message never succeeds.
  * - `provider`: the trouble is the provider's or the operator's (a refused log-in, an unknown host, an account or
  *   a sender domain that the provider does not serve). No message is at fault, so no attempt may be counted.
@@ -53,7 +64,7 @@ export type OutgoingMail = {
  */
 export type DeliveryResult =
   | { kind: 'sent'; providerMessageId: string | null }
-  | { kind: 'temporary'; reason: string; uncertain?: boolean }
+  | { kind: 'temporary'; reason: string; uncertain?: boolean; slowDown?: boolean }
   | { kind: 'permanent'; reason: string }
   | ({ kind: 'provider'; scope: 'account' | 'domain' } & ProviderTrouble)
 
@@ -72,7 +83,7 @@ export type Together = {
 
 /** A way out for mail. `send` never throws: every failure is a result. */
 export interface Mailer {
-  readonly provider: 'mailbox' | 'smtp' | 'mailgun'
+  readonly provider: 'mailbox' | 'smtp' | 'mailgun' | 'ses'
   /** How many messages the provider takes at the same time. */
   readonly concurrency: number
   /** Warnings for the operator at the start, a sentence each. */

@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { domainToASCII } from 'node:url'
+import addressparser from 'nodemailer/lib/addressparser/index.js'
 import MailComposer, {
   type MailComposerAttachment,
   type MailComposerOptions,
@@ -68,14 +69,33 @@ export async function composeMessage(mail: OutgoingMail, keys: SigningKeys): Pro
   const to = asciiAddress(mail.to.address)
   // Written by us: nodemailer cuts a name that needs several encoded words within words.
   const fromField = addressField('From', from, mail.from.name)
-  const toField = addressField('To', to, mail.to.name)
-  const rest = await new MailComposer(options(mail)).compile().build()
-  const end = rest.indexOf(EMPTY_LINE) + 2
-  const header = Buffer.concat([Buffer.from(fromField + toField), rest.subarray(0, end)])
-  const body = rest.subarray(end + 2)
-  const signed = key ? await dkimSignature(header, body, key) : ''
-  return { from, to, raw: Buffer.concat([Buffer.from(signed, 'latin1'), header, rest.subarray(end)]) }
+  const toField =
+    mail.shownTo === undefined ? addressField('To', to, mail.to.name) : shownField('To', mail.shownTo)
+  const ccField = mail.shownCc === undefined ? '' : shownField('Cc', mail.shownCc)
+  const entity = mail.attachments.find(({ disposition }) => disposition === 'entity')
+  const parts = entity ? { ...mail, html: '', text: '', attachments: [] } : mail
+  const { fields, content } = divided(await new MailComposer(options(parts)).compile().build())
+  const whole = entity ? divided(entity.content) : { fields: NOTHING, content }
+  const own = entity ? withoutContentFields(fields) : fields
+  const header = Buffer.concat([Buffer.from(fromField + toField + ccField), own, whole.fields])
+  const signed = key ? await dkimSignature(header, whole.content, key) : ''
+  return { from, to, raw: Buffer.concat([Buffer.from(signed, 'latin1'), header, CRLF, whole.content]) }
 }
+
+const CRLF = Buffer.from('\r\n')
+const NOTHING = Buffer.alloc(0)
+
+/** The header fields of an entity, with the end of the last line, and what follows the empty line. */
+function divided(entity: Buffer): { fields: Buffer; content: Buffer } {
+  const end = entity.indexOf(EMPTY_LINE) + 2
+  return { fields: entity.subarray(0, end), content: entity.subarray(end + 2) }
+}
+
+/** Header fields without those that describe a content, which an entity brings along. */
+const withoutContentFields = (fields: Buffer): Buffer =>
+  Buffer.from(fields.toString('latin1').replace(CONTENT_FIELDS, ''), 'latin1')
+
+const CONTENT_FIELDS = /^content-[^:]*:.*\r\n(?:[ \t].*\r\n)*/gim
 
 const EMPTY_LINE = '\r\n\r\n'
 
@@ -88,7 +108,10 @@ function options(mail: OutgoingMail): MailComposerOptions {
     headers: headers(mail),
     text: content(mail.text),
     html: content(mail.html),
-    attachments: mail.attachments.map(attachment),
+    alternatives: mail.attachments
+      .filter(({ disposition }) => disposition === 'alternative')
+      .map(alternative),
+    attachments: mail.attachments.filter(({ disposition }) => isBeside(disposition)).map(attachment),
     newline: 'windows',
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -112,6 +135,16 @@ function addressField(field: 'From' | 'To', address: string, name = ''): string 
   return `${foldLines(bare ? `${field}: ${address}` : `${field}: ${phrase(cut)} <${address}>`)}\r\n`
 }
 
+/** A list of recipients for the reader. Names that are not ASCII are encoded. */
+function shownField(field: 'To' | 'Cc', value: string): string {
+  const line = oneLine(value)
+  if (!/[^\x20-\x7e]/.test(line)) return `${foldLines(`${field}: ${line}`)}\r\n`
+  const addresses = addressparser(line, { flatten: true }).map(({ name, address }) =>
+    name ? `${phrase(name)} <${asciiAddress(address)}>` : asciiAddress(address),
+  )
+  return `${foldLines(`${field}: ${addresses.join(', ')}`)}\r\n`
+}
+
 /** The custom headers that a message may have. Throws UnsendableMail for others. */
 export function customHeaders(mail: OutgoingMail): OutgoingMail['headers'] {
   // Requests with orders are refused; mail that was accepted before they were leaves without them.
@@ -124,16 +157,17 @@ export function customHeaders(mail: OutgoingMail): OutgoingMail['headers'] {
 }
 
 function headers(mail: OutgoingMail) {
-  const custom = customHeaders(mail).map(({ name, value }) =>
-    STRUCTURED.has(name.toLowerCase()) ? { key: name, value: oneLine(value) } : unstructured(name, value),
-  )
-  return [unstructured('Subject', mail.subject), ...custom]
+  const custom = customHeaders(mail).map(({ name, value, asIs }) => {
+    if (asIs && !STRUCTURED.has(name.toLowerCase())) return prepared(name, oneLine(value))
+    return STRUCTURED.has(name.toLowerCase())
+      ? { key: name, value: oneLine(value) }
+      : prepared(name, headerText(value))
+  })
+  return [prepared('Subject', headerText(mail.subject)), ...custom]
 }
 
 /** Written by us: nodemailer would encode any value with a quotation mark, and lose blanks at the ends. */
-function unstructured(key: string, value: string) {
-  return { key, value: { value: headerText(value), prepared: true, foldLines: true } }
-}
+const prepared = (key: string, value: string) => ({ key, value: { value, prepared: true, foldLines: true } })
 
 /**
  * A longer text is encoded in pieces of this many characters: nodemailer would read and encode it in one go.
@@ -172,12 +206,20 @@ export function lineFeeds(text: string): string {
   return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text
 }
 
+const isBeside = (disposition: MailAttachment['disposition']): boolean =>
+  disposition === 'attachment' || disposition === 'inline'
+
+const alternative = ({ content, contentType }: MailAttachment) => ({
+  content,
+  contentType: attachedType(contentType),
+})
+
 function attachment(file: MailAttachment): MailComposerAttachment {
   return {
-    filename: oneLine(file.filename),
+    filename: oneLine(file.filename) || false,
     content: file.content,
     contentType: attachedType(file.contentType),
-    contentDisposition: file.disposition,
+    contentDisposition: file.disposition === 'inline' ? 'inline' : 'attachment',
     cid: file.contentId?.replace(/[\s<>]/g, '') || undefined,
   }
 }

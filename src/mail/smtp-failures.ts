@@ -1,5 +1,5 @@
 import type { NodemailerError } from 'nodemailer'
-import { failed, inTrouble, unanswered } from './define-mailer.ts'
+import { askedToSlowDown, failed, inTrouble, unanswered } from './define-mailer.ts'
 import type { DeliveryResult } from './mailer.ts'
 
 /** How far a hand-over has come: the connection is not ready yet, the conversation is on, all has been written. */
@@ -21,6 +21,7 @@ export function explainSmtp(error: NodemailerError, progress: Progress, reason: 
   const advice = adviceFor(error, progress)
   if (advice !== null) return inTrouble('account', reason, advice)
   if (refused(error)) return failed('permanent', reason)
+  if (asksToSlowDown(error)) return askedToSlowDown(reason)
   const answered = error.response !== undefined
   return progress === 'written' && !answered ? unanswered(reason) : failed('temporary', reason)
 }
@@ -54,3 +55,13 @@ function refused({ code, response, responseCode, permanent }: NodemailerError): 
   if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false
   return responseCode === undefined ? response === undefined : permanent === true
 }
+
+/**
+ * What receivers answer to too much mail: 421, or a code of RFC 3463 for a system that takes none (4.3.2), congestion
+ * (4.4.5) and policy (4.7). The codes for one mailbox (4.1, 4.2), which greylisting uses too, say nothing about others.
+ */
+const SLOW_DOWN = /^(?:421|45\d[ -](?:4\.3\.2|4\.4\.5|4\.7\.\d+))\b/
+
+/** A server that refuses before it has heard of a recipient speaks for itself. */
+const asksToSlowDown = ({ command = '', response = '' }: NodemailerError): boolean =>
+  /^(?:RCPT|DATA)/.test(command) && SLOW_DOWN.test(response)

@@ -34,6 +34,18 @@ export type CampaignRates = {
   unsubscribeRate: number
 }
 
+/** The counts that rates are made of. */
+export type RatedCounts = Pick<
+  CampaignCounts,
+  | 'sentCount'
+  | 'bouncedCount'
+  | 'openedCount'
+  | 'clickedCount'
+  | 'deliveredCount'
+  | 'complainedCount'
+  | 'unsubscribedCount'
+>
+
 /** In percent, with two digits behind the point; 0 of nothing is 0. */
 const percent = (part: number, whole: number): number =>
   whole === 0 ? 0 : Math.round((part / whole) * 10_000) / 100
@@ -41,7 +53,7 @@ const percent = (part: number, whole: number): number =>
 /**
  * What people did is compared with the messages that can have reached them: those that were handed over and did not bounce. Not every provider says what was delivered, so that is not the base.
  */
-export function ratesOf(counts: CampaignCounts): CampaignRates {
+export function ratesOf(counts: RatedCounts): CampaignRates {
   const { sentCount, bouncedCount } = counts
   const reached = Math.max(0, sentCount - bouncedCount)
   return {

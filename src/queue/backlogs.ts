@@ -1,4 +1,4 @@
-import type { Priority } from './define-work.ts'
+import type { Priority } from './priorities.ts'
 
 /** Another process may have worked a backlog off since, so it is not remembered for long. */
 const REMEMBER_MS = 2_000

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Services } from '../ctx.ts'
 import { within } from '../lib/async/within.ts'
-import type { WorkKind } from './define-work.ts'
+import type { WorkKind } from './job-queue.ts'
 import type { WorkData } from './work-requests.ts'
 
 const HEARTBEAT_MS = 3_000

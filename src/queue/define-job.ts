@@ -1,19 +1,8 @@
-import type { Queue, SendOptions } from 'pg-boss'
-import type { z } from 'zod'
+import type { Queue } from 'pg-boss'
 import type { Ctx } from '../ctx.ts'
+import type { JobQueue } from './job-queue.ts'
 
-export type SendJobOptions = Pick<SendOptions, 'startAfter' | 'singletonKey' | 'priority'>
-
-/** A kind of background work, as the code that asks for it knows it. */
-export type JobQueue<Payload extends object> = {
-  /** The queue's name, "feature.verb-noun". */
-  name: string
-  payload: z.ZodType<Payload>
-  /** Retries, expiry and the like; dead letters of every queue go to DEAD_LETTERS. */
-  options?: Omit<Queue, 'name' | 'deadLetter'>
-}
-
-/** The same with its handler. */
+/** Background work with its handler. */
 export type JobDefinition<Payload extends object> = JobQueue<Payload> & {
   /** How many of them one process runs at the same time; 1 by default. */
   concurrency?: number

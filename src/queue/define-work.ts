@@ -1,20 +1,6 @@
 import type { Ctx } from '../ctx.ts'
-
-/** How urgent work is; a lower number goes first. */
-export const PRIORITIES = { transactional: 0, workflow: 1, campaign: 2, maintenance: 3 } as const
-export type Priority = (typeof PRIORITIES)[keyof typeof PRIORITIES]
-
-/** A kind of background work, as the code that asks for it knows it: without its handler. */
-export type WorkKind = { name: string }
-
-/** `name` is the queue's, "feature.verb-noun". */
-export const workKind = (name: string): WorkKind => ({ name })
-
-/**
- * Where a job stands in the queue: work that was just asked for goes before what slices and sweeps have put back,
- * so that a project with little to do is served at once whatever backlog others have.
- */
-export type Standing = 'fresh' | 'left' | 'later'
+import type { WorkKind } from './job-queue.ts'
+import type { Priority, Standing } from './priorities.ts'
 
 /** A project's turn at one kind of work: one attempt at one job of the queue. */
 export type Turn = {
@@ -34,6 +20,8 @@ export type Turn = {
   hasTime: () => boolean
   /** Puts the project back to the end of the queue now, so that free workers join in before this slice ends. */
   askForMore: (priority?: Priority) => void
+  /** Has the project looked at again after so many milliseconds, whether or not this slice has ended by then. */
+  askAgain: (afterMs: number) => void
 }
 
 /** The work that a slice leaves: none, some for now, or some for later. */
@@ -58,16 +46,3 @@ export type ProjectWork = {
 }
 
 export const defineProjectWork = (work: ProjectWork): ProjectWork => work
-
-const STANDINGS = { fresh: 10, left: 5, later: 5 } as const
-
-/** pg-boss takes the highest number first. */
-export const queuePriority = (priority: Priority, standing: Standing): number =>
-  STANDINGS[standing] - priority
-
-/** The least number of work that was just asked for. */
-export const FRESH_PRIORITY = queuePriority(PRIORITIES.maintenance, 'fresh')
-
-/** One fetch in LOW_SHARE begins further down, at each of LOW_STARTS in turn, so that no work starves. */
-export const LOW_SHARE = 5
-export const LOW_STARTS = Object.values(PRIORITIES).map((priority) => queuePriority(priority, 'left'))

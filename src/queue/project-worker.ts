@@ -5,16 +5,8 @@ import { isDatabaseUnavailable } from '../db/sql.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { Backlogs } from './backlogs.ts'
 import { type Claim, Claims, type Running } from './claims.ts'
-import {
-  FRESH_PRIORITY,
-  LOW_SHARE,
-  LOW_STARTS,
-  PRIORITIES,
-  type Priority,
-  type ProjectWork,
-  type SliceResult,
-  type Turn,
-} from './define-work.ts'
+import type { ProjectWork, SliceResult, Turn } from './define-work.ts'
+import { FRESH_PRIORITY, LOW_SHARE, LOW_STARTS, PRIORITIES, type Priority } from './priorities.ts'
 import { type WorkData, workData } from './work-requests.ts'
 
 /** How often jobs are looked for without a notification. */
@@ -215,6 +207,7 @@ export class ProjectWorker {
         running.askedForMore = true
         this.#leave(projectId, left)
       },
+      askAgain: (afterMs) => this.#askAgain(projectId, priority, afterMs),
     }
   }
 
@@ -231,7 +224,10 @@ export class ProjectWorker {
     // A fresh request is served completely; backlog of less urgent work may be left.
     this.#backlogs.forget(projectId, standing === 'fresh' ? priority : PRIORITIES.maintenance)
     if (result === 'done') return
-    const afterMs = Math.max(0, result.afterMs)
+    this.#askAgain(projectId, priority, Math.max(0, result.afterMs))
+  }
+
+  #askAgain(projectId: string, priority: Priority, afterMs: number): void {
     this.#services.work.ask(this.#work.kind, { projectId, priority, standing: 'later', afterMs })
     if (!this.#stopping.signal.aborted) setTimeout(() => this.wake(), afterMs + GATHER_SLOTS_MS).unref()
   }

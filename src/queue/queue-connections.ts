@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { withOptions } from '../db/database-url.ts'
 import { Pool } from '../db/pool.ts'
 import { within } from '../lib/async/within.ts'
-import { Notifications } from './notifications.ts'
+import { JobListener } from './job-listener.ts'
 
 type ListenHandle = Awaited<ReturnType<NonNullable<Db['listen']>>>
 
@@ -68,7 +68,7 @@ export class QueueConnections implements Db {
     const tell = (queue: string) => {
       for (const heard of this.#listeners) heard(queue)
     }
-    const notifications = new Notifications(this.#url, channel, this.#log, {
+    const listener = new JobListener(this.#url, channel, this.#log, {
       heard: (queue) => {
         onNotification(queue)
         tell(queue)
@@ -78,8 +78,8 @@ export class QueueConnections implements Db {
         tell('')
       },
     })
-    await notifications.connect()
-    return { close: () => notifications.close() }
+    await listener.connect()
+    return { close: () => listener.close() }
   }
 
   async close(): Promise<void> {

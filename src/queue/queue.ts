@@ -1,10 +1,12 @@
-import { PgBoss } from 'pg-boss'
+import { isDeepStrictEqual } from 'node:util'
+import { PgBoss, type Queue } from 'pg-boss'
 import type { Logger } from 'pino'
 import { SYSTEM } from '../admission/access.ts'
 import { createCtx, type Services } from '../ctx.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { DEAD_LETTERS, type Job } from './define-job.ts'
-import type { ProjectWork, WorkKind } from './define-work.ts'
+import type { ProjectWork } from './define-work.ts'
+import type { WorkKind } from './job-queue.ts'
 import { ProjectWorker } from './project-worker.ts'
 import type { QueueConnections } from './queue-connections.ts'
 import { Sweeper } from './sweeper.ts'
@@ -41,7 +43,7 @@ export function createQueue(
 
 /**
  * Background work is tried ten times in all, within about four minutes; then it is a dead letter. The schedule by which
- * mail is tried again is that of features/delivery/delivery.rules.ts.
+ * mail is tried again is that of features/delivery/retry-schedule.rules.ts.
  */
 const WORK_OPTIONS = {
   policy: 'short',
@@ -54,39 +56,57 @@ const WORK_OPTIONS = {
   expireInSeconds: 3_600,
 } as const
 
-/** Creates the queues of the listed jobs and kinds of work, with one for the dead letters of all. */
+/**
+ * Creates the queues of the listed jobs and kinds of work, with one for the dead letters of all, and changes those whose
+ * options are others than before. The policy of a queue stays what it was when it was created.
+ */
 export async function defineQueues(
   boss: PgBoss,
-  jobs: readonly Job[],
+  jobs: readonly (Pick<Job, 'name'> & Partial<Pick<Job, 'options'>>)[],
   kinds: readonly WorkKind[],
 ): Promise<void> {
-  await boss.createQueue(DEAD_LETTERS, { retentionSeconds: DEAD_LETTER_SECONDS })
-  for (const job of jobs) await boss.createQueue(job.name, { ...job.options, deadLetter: DEAD_LETTERS })
-  for (const { name } of kinds) await boss.createQueue(name, { ...WORK_OPTIONS, deadLetter: DEAD_LETTERS })
+  const existing = new Map((await boss.getQueues()).map((queue) => [queue.name, queue]))
+  const wanted: Queue[] = [
+    { name: DEAD_LETTERS, retentionSeconds: DEAD_LETTER_SECONDS },
+    ...jobs.map(({ name, options }) => ({ ...options, name, deadLetter: DEAD_LETTERS })),
+    ...kinds.map(({ name }) => ({ ...WORK_OPTIONS, name, deadLetter: DEAD_LETTERS })),
+  ]
+  for (const queue of wanted) {
+    const { name, policy, ...options } = queue
+    const before = existing.get(name)
+    if (!before) await boss.createQueue(name, queue)
+    else if (!isDeepStrictEqual({ ...before, ...options }, before)) await boss.updateQueue(name, options)
+  }
 }
 
 /** Starts to run the jobs in this process. */
 export async function runJobs(services: Services, jobs: readonly Job[], metrics: Metrics): Promise<void> {
-  const { boss, log } = services
   for (const job of jobs) {
-    const options = { pollingIntervalSeconds: POLL_SECONDS, localConcurrency: job.concurrency }
-    await boss.work(job.name, options, async (batch) => {
-      for (const { id, data } of batch) {
-        const ctx = createCtx({ ...services, log: log.child({ job: job.name, jobId: id }) }, SYSTEM, id, {
-          connections: 'worker',
-        })
-        await job.run(ctx, data).then(
-          () => metrics.jobs.labels(job.name, 'completed').inc(),
-          (error: unknown) => {
-            metrics.jobs.labels(job.name, 'failed').inc()
-            log.error({ err: error, job: job.name, jobId: id }, 'job failed')
-            throw error
-          },
-        )
-      }
-    })
-    if (job.cron) await boss.schedule(job.name, job.cron, {}, { tz: 'UTC' })
+    for (let worker = 0; worker < job.concurrency; worker += 1) await runJob(services, job, metrics)
+    if (job.cron) await services.boss.schedule(job.name, job.cron, {}, { tz: 'UTC' })
   }
+}
+
+/** Starts a worker that runs one job of a kind after the other. */
+async function runJob({ boss, log, ...services }: Services, job: Job, metrics: Metrics): Promise<void> {
+  // Nobody tells of jobs whose time to be tried again has come, which pg-boss would look for every 30 seconds.
+  const options = { pollingIntervalSeconds: POLL_SECONDS, notifyPollingIntervalSeconds: POLL_SECONDS }
+  const workerId = await boss.work(job.name, options, async (batch) => {
+    for (const { id, data } of batch) {
+      const own = { ...services, boss, log: log.child({ job: job.name, jobId: id }) }
+      const ctx = createCtx(own, SYSTEM, id, { connections: 'worker' })
+      await job.run(ctx, data).then(
+        () => metrics.jobs.labels(job.name, 'completed').inc(),
+        (error: unknown) => {
+          metrics.jobs.labels(job.name, 'failed').inc()
+          log.error({ err: error, job: job.name, jobId: id }, 'job failed')
+          throw error
+        },
+      )
+    }
+    // Many jobs may have been told of by one notification: the next one follows at once, until there is none.
+    boss.notifyWorker(workerId)
+  })
 }
 
 export type RunningWork = {

@@ -1,7 +1,8 @@
 import { SYSTEM } from '../admission/access.ts'
 import { type Ctx, createCtx, type Services } from '../ctx.ts'
 import { DEAD_LETTERS } from './define-job.ts'
-import { type Pending, PRIORITIES, type ProjectWork } from './define-work.ts'
+import type { Pending, ProjectWork } from './define-work.ts'
+import { PRIORITIES } from './priorities.ts'
 import { claimSweep, failedProjects } from './sweep.sql.ts'
 
 const SWEEP_MS = 2_000

@@ -2,10 +2,9 @@ import type { Db, PgBoss } from 'pg-boss'
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import { within } from '../lib/async/within.ts'
-import { PRIORITIES, type Priority, queuePriority, type Standing, type WorkKind } from './define-work.ts'
+import type { WorkKind } from './job-queue.ts'
+import { PRIORITIES, type Priority, queuePriority, type Standing } from './priorities.ts'
 
-/** Requests within this time share one statement. */
-const GATHER_MS = 5
 const CLOSE_TIMEOUT_MS = 1_000
 
 export type WorkRequest = {
@@ -27,58 +26,91 @@ export const workData: z.ZodType<WorkData> = z.object({
 
 type NewJob = { data: WorkData; priority: number; singletonKey: string; startAfter?: string }
 
+/** A turn that was asked for so many times while requests were gathered is asked for often: it serves many of them together. */
+const OFTEN = 3
+/** Milliseconds for which requests are gathered while all of them are for such turns. */
+const OFTEN_GATHER_MS = 25
+
+type Parts = { boss: PgBoss /** The requests are written by way of it. */; db: Db; log: Logger }
+
 /**
  * Asks for turns of projects. The queue keeps one waiting job per project, priority and standing, so that it never
- * holds more than the projects that have work. Requests are gathered for some milliseconds and stand outside of the
+ * holds more than the projects that have work. Requests of a kind are gathered for some milliseconds (see `OFTEN`) and stand outside of the
  * transactions that they follow. Inserting a job notifies the workers (`notify` of pg-boss, queue.ts), which otherwise
  * look every second; the sweep finds requests that were lost.
  */
 export class WorkRequests {
-  readonly #boss: PgBoss
-  readonly #db: Db
-  readonly #log: Logger
-  #gathered = new Map<string, Map<string, NewJob>>()
-  #timer: NodeJS.Timeout | null = null
-  #sentAt = 0
-  #isSending = false
-  #sending: Promise<void> = Promise.resolve()
+  readonly #parts: Parts
+  readonly #kinds = new Map<string, RequestsOfKind>()
   #closed = false
 
-  /** The requests are written by way of `db`. */
-  constructor(boss: PgBoss, db: Db, log: Logger) {
-    this.#boss = boss
-    this.#db = db
-    this.#log = log
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
   ask(kind: WorkKind, request: WorkRequest): void {
     if (this.#closed) return
+    const requests = this.#kinds.get(kind.name) ?? new RequestsOfKind(kind, this.#parts)
+    this.#kinds.set(kind.name, requests)
+    requests.ask(request)
+  }
+
+  /** Sends what has been gathered: the workers of other processes go on. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#kinds.values()].map((requests) => requests.close()))
+  }
+}
+
+class RequestsOfKind {
+  readonly #kind: WorkKind
+  readonly #parts: Parts
+  #gathered = new Map<string, { job: NewJob; asked: number }>()
+  /** Turns that were asked for often, when requests were last sent. */
+  #often = new Set<string>()
+  /** Whether a turn has been gathered that was not. */
+  #hasSeldom = false
+  #timer: NodeJS.Timeout | null = null
+  #sentAt = Number.NEGATIVE_INFINITY
+  #isSending = false
+  #sending: Promise<void> = Promise.resolve()
+
+  constructor(kind: WorkKind, parts: Parts) {
+    this.#kind = kind
+    this.#parts = parts
+  }
+
+  ask(request: WorkRequest): void {
     const { projectId, priority = PRIORITIES.transactional, standing = 'fresh', afterMs } = request
     const singletonKey = `${projectId}/${priority}/${standing}`
-    const jobs = this.#gathered.get(kind.name) ?? new Map<string, NewJob>()
-    this.#gathered.set(kind.name, jobs)
-    jobs.set(singletonKey, {
+    const job = {
       data: { projectId, priority, standing },
       priority: queuePriority(priority, standing),
       singletonKey,
       ...(afterMs !== undefined && { startAfter: String(afterMs / 1000) }),
-    })
+    }
+    const asked = this.#gathered.get(singletonKey)?.asked ?? 0
+    this.#gathered.set(singletonKey, { job, asked: asked + 1 })
+    if (asked > 0) return
+    this.#hasSeldom ||= !this.#often.has(singletonKey)
     this.#schedule()
   }
 
   #send(): void {
+    const { boss, db, log } = this.#parts
     this.#timer = null
     this.#sentAt = performance.now()
-    const gathered = this.#gathered
+    const gathered = [...this.#gathered]
+    const jobs = gathered.map(([, { job }]) => job)
+    this.#often = new Set(gathered.flatMap(([key, { asked }]) => (asked >= OFTEN ? [key] : [])))
     this.#gathered = new Map()
-    const inserts = [...gathered].map(([name, jobs]) =>
-      this.#boss.insert(name, [...jobs.values()], { returnId: false, db: this.#db }),
-    )
+    this.#hasSeldom = false
     this.#isSending = true
-    this.#sending = Promise.all(inserts)
+    this.#sending = boss
+      .insert(this.#kind.name, jobs, { returnId: false, db })
       .then(
         () => {},
-        (error: unknown) => this.#log.debug({ err: error }, 'work was not asked for; the sweep will find it'),
+        (error: unknown) => log.debug({ err: error }, 'work was not asked for; the sweep will find it'),
       )
       .finally(() => {
         this.#isSending = false
@@ -86,16 +118,16 @@ export class WorkRequests {
       })
   }
 
-  /** One statement at a time: a slow database gets fewer and larger ones. */
+  /** One statement at a time: a slow database gets fewer and larger ones. A project that asks seldom waits for no other. */
   #schedule(): void {
-    if (this.#isSending || this.#timer || this.#gathered.size === 0) return
-    const wait = Math.max(0, this.#sentAt + GATHER_MS - performance.now())
-    this.#timer = setTimeout(() => this.#send(), wait)
+    if (this.#isSending || this.#gathered.size === 0) return
+    if (this.#timer) clearTimeout(this.#timer)
+    const { gatherMs } = this.#kind
+    const sendAt = this.#sentAt + (this.#hasSeldom ? gatherMs : Math.max(gatherMs, OFTEN_GATHER_MS))
+    this.#timer = setTimeout(() => this.#send(), Math.max(0, sendAt - performance.now()))
   }
 
-  /** Sends what has been gathered: the workers of other processes go on. */
   async close(): Promise<void> {
-    this.#closed = true
     await within(CLOSE_TIMEOUT_MS, this.#sending)
     if (this.#timer) clearTimeout(this.#timer)
     if (this.#gathered.size > 0) this.#send()

@@ -70,7 +70,11 @@ ${answersOf(document, operation)}
 </article>`
 }
 
-const KEY_NAMES: Record<string, string> = { publicKey: 'public key', secretKey: 'secret key' }
+const KEY_NAMES: Record<string, string> = {
+  publicKey: 'public key',
+  secretKey: 'secret key',
+  session: 'session of a signed-in user',
+}
 const KEY_PREFIXES: Record<string, string> = { publicKey: 'pk_…', secretKey: 'sk_…' }
 
 function keysOf({ security }: Operation): string {
@@ -88,7 +92,9 @@ export function curlOf(document: OpenApiDocument, { method, path, operation }: E
     parameters.some((one) => one.name === name && one.schema.format === 'uuid') ? SAMPLE_ID : name,
   )
   const [scheme = {}] = operation.security
-  const keys = Object.keys(scheme).map((name) => `-H 'Authorization: Bearer ${KEY_PREFIXES[name] ?? '…'}'`)
+  const keys = Object.keys(scheme).map((name) =>
+    name === 'session' ? `-b 'token=…'` : `-H 'Authorization: Bearer ${KEY_PREFIXES[name] ?? '…'}'`,
+  )
   return [
     `curl -X ${method} ${document.servers[0]?.url ?? ''}${filled}`,
     ...keys,

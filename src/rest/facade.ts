@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { type ExecutionResult, execute } from 'graphql'
-import { type Actor, ANONYMOUS } from '../admission/access.ts'
+import { type Actor, ANONYMOUS, projectOf } from '../admission/access.ts'
 import { type Outcome, REPLAYED } from '../admission/idempotency.ts'
 import type { Config } from '../config.ts'
 import { type Ctx, createCtx, type Services } from '../ctx.ts'
@@ -78,12 +78,15 @@ async function handleRest(
   // A caller that needs no key is not refused for an old one.
   const actor = await (endpoint.access === 'anyone' ? admitted.catch(asAnonymous) : admitted)
   const pieces = kind === 'Query' ? new Pieces() : null
-  const created = createCtx(facade.services, actor, exchange.requestId)
+  const created = createCtx(facade.services, actor, exchange.requestId, {
+    caller: facade.admission.callerOf(exchange),
+  })
   const ctx: Ctx = { ...created, answerBytes: exchange.bytes, pieces }
   const ignored: UnknownField[] = []
   const call: Call = {
     key: headers['idempotency-key']?.toString(),
     replay: headers['idempotency-replay'] === 'true',
+    argument: (name) => params[name],
     readArgs: () => readArgs(facade, exchange, operation, params, ctx, ignored),
   }
   let outcome: Outcome = { data: null, isReplay: false }
@@ -144,7 +147,9 @@ function warn(
 ): void {
   if (unknown.length === 0) return
   response.appendHeader('x-mailwright-warning', asHeaderValue(warningText(unknown)))
-  if (actor.kind === 'key') ignoredFields.tell(actor.project.id, actor.keyKind, nameOf(route), unknown)
+  const project = projectOf(actor)
+  if (!project) return
+  ignoredFields.tell(project.id, actor.kind === 'key' ? actor.keyKind : 'user', nameOf(route), unknown)
 }
 
 /** The result of an operation's root field, as GraphQL completes it. */

@@ -12,9 +12,14 @@ const MEANING: Record<ErrorCode, string> = {
   INVALID_IDEMPOTENCY_KEY: 'The Idempotency-Key is empty, too long or not printable ASCII.',
   CONTACT_UNSUBSCRIBED:
     'A recipient is not subscribed and the template is not transactional; nothing was sent. `details.emails` names them.',
-  MISSING_AUTH: 'The request has no `Authorization` header.',
+  MISSING_AUTH: 'The request has no `Authorization` header and no session that goes on.',
   INVALID_API_KEY: 'The key is unknown or rotated, or of the wrong kind for this endpoint.',
-  FORBIDDEN: 'The caller may not do this.',
+  INVALID_CREDENTIALS: 'The address or the password is wrong; the answer does not say which.',
+  PROJECT_ACCESS_DENIED: 'The header `X-Project-Id` names no project that the signed-in user is a member of.',
+  EMAIL_VERIFICATION_REQUIRED: 'The address of the signed-in user is not verified yet.',
+  BILLING_LIMIT_EXCEEDED:
+    'A cap of the project on messages in a month leaves no room: `details` holds `{ category, limit, usage, resetsAt }`.',
+  FORBIDDEN: 'The caller may not do this, or the session cookie came without an allowed `Origin`.',
   PROJECT_DISABLED: 'The project is disabled: it can be read, but not changed or sent from.',
   DOMAIN_NOT_VERIFIED:
     'The sender domain is not verified: `details` holds `{ reason: "domain_not_verified", domain }`.',
@@ -45,6 +50,8 @@ export function errorCodesOf(operation: RestOperation): ErrorCode[] {
   const { endpoint, route, path } = operation
   const { inputSchema } = endpoint
   const guarded = endpoint.access !== 'anyone'
+  const isForUsers = endpoint.access === 'user'
+  const hasProject = !isForUsers || endpoint.projectArgument !== null
   const query = queryArgumentsOf(operation)
   const texts = query.filter(({ type }) => ['String', 'ID'].includes(getNamedType(type).name))
   const when = (applies: boolean, ...codes: ErrorCode[]) => (applies ? codes : [])
@@ -54,7 +61,10 @@ export function errorCodesOf(operation: RestOperation): ErrorCode[] {
     ...when(texts.length > 0, 'VALIDATION_ERROR'),
     ...when(endpoint.idempotent, 'INVALID_IDEMPOTENCY_KEY', 'IDEMPOTENCY_KEY_REUSED'),
     ...when(guarded, 'MISSING_AUTH', 'INVALID_API_KEY'),
-    ...when(guarded && endpoint.writes, 'PROJECT_DISABLED'),
+    ...when(guarded && endpoint.writes && hasProject, 'PROJECT_DISABLED'),
+    ...when(isForUsers && endpoint.writes && !endpoint.unverified, 'EMAIL_VERIFICATION_REQUIRED'),
+    ...when((isForUsers || !guarded) && endpoint.writes, 'FORBIDDEN'),
+    ...when(isForUsers && endpoint.role !== 'MEMBER', 'FORBIDDEN'),
     ...when(path.includes(':'), 'RESOURCE_NOT_FOUND'),
     ...when(inputSchema !== null, 'INVALID_REQUEST_BODY', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'),
     ...when(inputSchema !== null && route.shortErrorFor !== 'anyField', 'VALIDATION_ERROR'),

@@ -14,20 +14,43 @@ A project may send a limited number of requests in a minute, over all endpoints;
 /** Descriptions of the sections, by the tag of their operations. */
 export const SECTIONS: Record<string, string> = {
   'Public API': 'Sending, tracking and checking of addresses: what applications call.',
+  Accounts: 'Users of the dashboard: signing up, signing in, sessions.',
+  Projects: 'Projects of the signed-in user: settings, keys, reset and deletion.',
+  Members: 'Who works on a project, with their roles and invitations.',
   Configuration: 'What this service has switched on.',
+  Activity: 'What happens in the project, as a feed, and what will happen next.',
+  Analytics: 'Numbers of mail, campaigns and events over time.',
   Contacts: 'People who are written to: their data, custom fields, CSV import and bulk changes.',
   Domains: 'Domains that mail is sent from, with the DNS records that they need.',
   Events: 'What contacts have done, with counts and uses of each name.',
   Campaigns: 'Messages to an audience, each contact once, and what became of them.',
+  Suppressions: 'Addresses that no mail is sent to: after bounces and complaints, or put there by hand.',
   Segments: 'Groups of contacts: those that meet a condition, or a list of members.',
   Templates: 'Messages with placeholders that are filled in when they are sent.',
   Workflows: 'Journeys of contacts through steps: what starts them, what happens, and where each contact is.',
+  Billing: 'What a project pays for: subscription, caps on messages in a month, invoices.',
   Uploads: 'Images to show in mail.',
 }
 
 export const SECURITY_SCHEMES: OpenApiDocument['components']['securitySchemes'] = {
-  publicKey: { type: 'http', scheme: 'bearer', description: 'The public key of the project, pk_…' },
-  secretKey: { type: 'http', scheme: 'bearer', description: 'The secret key of the project, sk_…' },
+  publicKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The public key of the project, pk_…, or a further key of the scope TRACK, ak_…',
+  },
+  secretKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'The secret key of the project, sk_…, or a further key whose scope includes the operation, ak_…',
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'token',
+    description:
+      'The session of a signed-in user, with the header X-Project-Id where the path names no project, and with Origin where it changes something. Wherever a secret key is accepted so is a session, and is refused with 400 BAD_REQUEST without X-Project-Id, with 403 PROJECT_ACCESS_DENIED when that names no project of the user, with 403 FORBIDDEN for too low a role or a foreign Origin, and with 403 EMAIL_VERIFICATION_REQUIRED when an account without a verified address changes something.',
+  },
 }
 
 export const IDEMPOTENCY_PARAMETERS: Record<string, Parameter> = {

@@ -54,7 +54,13 @@ export type OpenApiDocument = {
   tags: { name: string; description?: string }[]
   paths: Record<string, Partial<Record<Method, Operation>>>
   components: {
-    securitySchemes: Record<string, { type: 'http'; scheme: 'bearer'; description: string }>
+    securitySchemes: Record<
+      string,
+      { description: string } & (
+        | { type: 'http'; scheme: 'bearer' }
+        | { type: 'apiKey'; in: 'cookie'; name: string }
+      )
+    >
     parameters: Record<string, Parameter>
     headers: Record<string, Header>
     responses: Record<string, Answer>

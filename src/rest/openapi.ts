@@ -123,7 +123,9 @@ function operationOf(operation: RestOperation, options: OpenApiOptions): Operati
 function securityOf(access: Access, { trackAcceptsSecretKey }: OpenApiOptions): Record<string, []>[] {
   if (access === 'anyone') return []
   if (access === 'publicKey' && trackAcceptsSecretKey) return [{ publicKey: [] }, { secretKey: [] }]
-  return [{ [access]: [] }]
+  if (access === 'secretKey') return [{ secretKey: [] }, { session: [] }]
+  if (access === 'user') return [{ session: [] }]
+  return [{ publicKey: [] }]
 }
 
 function parametersOf(operation: RestOperation): (Parameter | Reference)[] {

@@ -3,7 +3,9 @@ import {
   type GraphQLInputType,
   type GraphQLNamedType,
   getNamedType,
+  getNullableType,
   isEnumType,
+  isListType,
   isNonNullType,
 } from 'graphql'
 import { badRequest } from '../errors.ts'
@@ -34,12 +36,21 @@ export function argumentsOf(
   for (const { name, type, defaultValue } of operation.field.args) {
     if (name === 'input') continue
     const text = params[name] ?? (isRestArgument(operation, name) ? query.get(name) : null)
-    if (text !== null) values[name] = fromParameter(name, type, text)
+    if (text !== null && isListType(getNullableType(type))) values[name] = listIn(query, name)
+    else if (text !== null) values[name] = fromParameter(name, type, text)
     else if (defaultValue !== undefined) values[name] = defaultValue
     else if (isNonNullType(type)) throw badRequest(`The parameter ${name} is required.`)
   }
   return values
 }
+
+/** The texts of a parameter that may be repeated, and may hold several with commas between them. */
+const listIn = (query: URLSearchParams, name: string): string[] =>
+  query
+    .getAll(name)
+    .flatMap((text) => text.split(','))
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
 
 function fromParameter(name: string, type: GraphQLInputType, text: string): unknown {
   const named = getNamedType(type)

@@ -5,7 +5,10 @@ const REQUEST: Allowance = { work: 100_000_000, characters: 64 * 1024 * 1024 }
 /** Most work that is done on the thread that serves requests; more goes to another thread. */
 const MAX_WORK_HERE = 10_000_000
 
-/** The cost that rendering may have in one request, for all of its operations and messages together. */
+/**
+ * The cost that rendering may have in one request, for all of its operations and messages together. Conditions of workflows
+ * share it.
+ */
 export class RenderBudget {
   #left = REQUEST
   #workHere = MAX_WORK_HERE

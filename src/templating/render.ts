@@ -77,14 +77,17 @@ export class Variables extends Mustache.Context {
   }
 }
 
+/** What values are written for: markup, where {{{x}}} is raw; text; or a part of an address, whatever braces they stand in. */
+export type Purpose = 'html' | 'text' | 'url'
+
 /** mustache.js with our parser, our variables and a limit. A writer serves one text. */
 class MessageWriter extends Mustache.Writer {
-  readonly #escapes: boolean
+  readonly #purpose: Purpose
   readonly #tools: RenderTools
 
-  constructor(escapes: boolean, tools: RenderTools) {
+  constructor(purpose: Purpose, tools: RenderTools) {
     super()
-    this.#escapes = escapes
+    this.#purpose = purpose
     this.#tools = tools
   }
 
@@ -94,11 +97,16 @@ class MessageWriter extends Mustache.Writer {
 
   override escapedValue(token: string[], context: Mustache.Context): string {
     const text = this.#textOf(context.lookup(token[1] ?? ''))
-    return this.#written(this.#escapes ? inPieces(text, escaped, this.#tools.meter) : text)
+    if (this.#purpose === 'html') return this.#written(inPieces(text, escaped, this.#tools.meter))
+    return this.#plain(text)
   }
 
   override unescapedValue(token: string[], context: Mustache.Context): string {
-    return this.#written(this.#textOf(context.lookup(token[1] ?? '')))
+    return this.#plain(this.#textOf(context.lookup(token[1] ?? '')))
+  }
+
+  #plain(text: string): string {
+    return this.#written(this.#purpose === 'url' ? encoded(text, this.#tools.meter) : text)
   }
 
   override rawValue(token: string[]): string {
@@ -146,6 +154,11 @@ function escaped(text: string, meter: WorkMeter): string {
   return charged(text, escapeHtml(text), meter)
 }
 
+function encoded(text: string, meter: WorkMeter): string {
+  meter.spend(text.length * COST.replaced)
+  return charged(text, encodeURIComponent(text.toWellFormed()), meter)
+}
+
 /** A text without line breaks costs nothing, however long: the size of a message bounds it. */
 const broken: Replace = (text, meter) => charged(text, withLineBreaks(text), meter)
 
@@ -165,16 +178,17 @@ export const viewOf = (variables: JsonObject, tools: RenderTools): View => ({
 
 const isPlainText = (template: string) => !template.includes('{{')
 
-function fill(template: string, { context, tools }: View, escapes: boolean): string {
+/** Fills a template. What comes out is never rendered again. */
+export function fill(template: string, { context, tools }: View, purpose: Purpose): string {
   if (isPlainText(template)) return template
-  return new MessageWriter(escapes, tools).render(template, context)
+  return new MessageWriter(purpose, tools).render(template, context)
 }
 
 /** Fills a body: {{x}} is HTML-escaped, {{{x}}} is raw. What comes out is never rendered again. */
-export const renderHtml = (template: string, view: View): string => fill(template, view, true)
+export const renderHtml = (template: string, view: View): string => fill(template, view, 'html')
 
 /** Fills a text: nothing is escaped. */
-export const renderText = (template: string, view: View): string => fill(template, view, false)
+export const renderText = (template: string, view: View): string => fill(template, view, 'text')
 
 /** As `renderHtml`, and when it has no tag at all it is text, whose line breaks are kept. */
 export function renderBody(template: string, view: View): string {
@@ -184,7 +198,7 @@ export function renderBody(template: string, view: View): string {
 
 /** Fills a subject: nothing is escaped, and line breaks that came with a variable become blanks. */
 export function renderSubject(template: string, view: View): string {
-  const subject = fill(template, view, false)
+  const subject = fill(template, view, 'text')
   view.tools.meter.spend(subject.length * SUBJECT_CHARACTER)
   const lines = subject.split(/[\r\n]+/)
   const line = lines.length === 1 ? subject : lines.map((part) => part.trim()).join(' ')

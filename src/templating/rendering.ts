@@ -1,4 +1,5 @@
 import { ByteCache } from '../lib/byte-cache.ts'
+import { cleanHtml } from './clean-html.ts'
 import { RenderBudget } from './render-budget.ts'
 import { RenderThreads } from './render-threads.ts'
 import { type Job, type MeteredTask, perform, type TaskInput, type TaskResult } from './tasks.ts'
@@ -91,6 +92,18 @@ export class Rendering {
     const options = { taskMs: TEXT_OF_MAIL_MS, mayWait: true }
     const result = await this.#threads.run(`mail of ${projectId}`, textJob(bounded), options)
     return result?.value ?? roughText(bounded)
+  }
+
+  /** HTML of a stranger as it may be shown (see `cleanHtml`); null when that takes too long. */
+  async cleanHtmlOf(html: string, projectId: string): Promise<string | null> {
+    if (html.length <= SHORT_HTML) return cleanHtml(html)
+    const options = { taskMs: TEXT_OF_MAIL_MS, mayWait: true }
+    const job = (): Job<'clean'> => ({
+      name: 'clean',
+      input: JSON.stringify({ html: boundedHtml(html) }),
+      allowance: UNMETERED,
+    })
+    return (await this.#threads.run(`mail to ${projectId}`, job, options))?.value ?? null
   }
 
   stop(): Promise<void> {

@@ -1,7 +1,10 @@
 import type { JsonObject } from '../lib/json.ts'
+import { cleanHtml } from './clean-html.ts'
 import {
   checkTemplate,
   constantParts,
+  fill,
+  type Purpose,
   type RenderTools,
   renderBody,
   renderSubject,
@@ -20,26 +23,31 @@ export type MessageTemplate = { subject: string; body: string }
 type Inputs = {
   /** `text` is the template of a text part, of which nothing is escaped. */
   message: MessageTemplate & { text?: string | null; variables: JsonObject }
+  /** Any texts with the same variables. */
+  texts: { texts: { template: string; purpose: Purpose }[]; variables: JsonObject }
   variables: MessageTemplate & { variables: JsonObject }
   check: { template: string }
   links: { template: string; ownUrl: string }
   parts: { template: string }
   text: { html: string }
+  clean: { html: string }
 }
 
 type Results = {
   message: { subject: string; html: string; text: string | null }
+  texts: string[]
   variables: TemplateVariables
   /** Why the template cannot be rendered; null when it can. */
   check: string | null
   links: TrackedTemplate
   parts: string[]
   text: string
+  clean: string
 }
 
 export type TaskName = keyof Inputs
-/** A text part has a bound of its own. */
-export type MeteredTask = Exclude<TaskName, 'text'>
+/** A text part and cleaned HTML have bounds of their own. */
+export type MeteredTask = Exclude<TaskName, 'text' | 'clean'>
 export type TaskInput<Name extends TaskName> = Inputs[Name]
 export type TaskResult<Name extends TaskName> = Results[Name]
 
@@ -51,6 +59,10 @@ const tasks: { [Name in TaskName]: (input: Inputs[Name], tools: RenderTools) => 
       html: renderBody(body, view),
       text: text === null ? null : renderText(text, view),
     }
+  },
+  texts({ texts, variables }, tools) {
+    const view = viewOf(variables, tools)
+    return texts.map(({ template, purpose }) => fill(template, view, purpose))
   },
   variables: ({ subject, body, variables }, tools) => variablesOf([subject, body], viewOf(variables, tools)),
   check({ template }, tools) {
@@ -65,6 +77,7 @@ const tasks: { [Name in TaskName]: (input: Inputs[Name], tools: RenderTools) => 
   links: ({ template, ownUrl }, { meter }) => trackLinks(template, ownUrl, meter),
   parts: ({ template }, tools) => constantParts(template, tools),
   text: ({ html }) => textFromHtml(html),
+  clean: ({ html }) => cleanHtml(html),
 }
 
 /** Throws RenderedTooLarge. */

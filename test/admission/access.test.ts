@@ -5,8 +5,10 @@ import { capturedLog } from '../support/captured-log.ts'
 import { sendBody } from '../support/mailing.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
-import { scenario } from '../support/scenario.ts'
+import { scenario, sharedStart } from '../support/scenario.ts'
 import { type Project, type Service, startService } from '../support/service.ts'
+
+const start = sharedStart(startService)
 
 const track = (email = 'ada@example.org') => ({ email, event: 'opened_app' })
 
@@ -36,7 +38,7 @@ const MALFORMED = [
   "Bearer ' or 1=1 --",
 ]
 
-scenario('API keys', startService, (test) => {
+scenario('API keys', start, (test) => {
   test('without a key every operation is 401 MISSING_AUTH', async ({ call }) => {
     for (const [method, path] of OPERATIONS) {
       const error = assertRefused(await call(method, path), 401, 'MISSING_AUTH')
@@ -136,7 +138,7 @@ scenario('API keys', startService, (test) => {
   })
 })
 
-scenario('Rotated keys', startService, (test) => {
+scenario('Rotated keys', start, (test) => {
   const rotate = (service: Service, { id }: Project) => rotateKeys(service.ctx(), id)
 
   test('the old keys are refused at the next request, the new ones taken', async (service) => {
@@ -209,7 +211,7 @@ scenario('Rotated keys', startService, (test) => {
   })
 })
 
-scenario('A disabled project', startService, (test) => {
+scenario('A disabled project', start, (test) => {
   const disable = (service: Service, { id }: Project, reason: string | null = 'EMAIL_REPUTATION') =>
     setProjectDisabled(service.ctx(), id, reason)
 

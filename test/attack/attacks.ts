@@ -1,4 +1,8 @@
 import { compressedBodies } from './cases/compressed-bodies.ts'
+import { domainFlood } from './cases/domain-flood.ts'
+import { followedSearches } from './cases/followed-searches.ts'
+import { forgedBilling } from './cases/forged-billing.ts'
+import { forgedNotifications } from './cases/forged-notifications.ts'
 import {
   guessedKeys,
   introspectionAliases,
@@ -18,10 +22,15 @@ import { openApiFlood } from './cases/openapi-flood.ts'
 import { rebinding } from './cases/rebinding.ts'
 import { renderingTurns } from './cases/rendering-turns.ts'
 import { segmentTree } from './cases/segment-tree.ts'
+import { signInFlood } from './cases/sign-in-flood.ts'
+import { simulatedSearches, simulationFlood } from './cases/simulation-flood.ts'
 import { slowReaders } from './cases/slow-readers.ts'
+import { smtpFloods } from './cases/smtp-floods.ts'
 import { stalledReaders } from './cases/stalled-readers.ts'
 import { trackingFlood } from './cases/tracking-flood.ts'
 import { uploadFlood } from './cases/upload-flood.ts'
+import { warmUpChurn } from './cases/warm-up-churn.ts'
+import { badReceivers, insideCalls } from './cases/webhook-floods.ts'
 import { wideImports } from './cases/wide-imports.ts'
 import { workflowLoop } from './cases/workflow-loop.ts'
 import type { Attack } from './define-attack.ts'
@@ -59,4 +68,15 @@ export const attacks: readonly Attack[] = [
   trackingFlood,
   wideImports,
   workflowLoop,
+  smtpFloods,
+  domainFlood,
+  signInFlood,
+  forgedNotifications,
+  simulationFlood,
+  badReceivers,
+  insideCalls,
+  forgedBilling,
+  warmUpChurn,
+  simulatedSearches,
+  followedSearches,
 ]

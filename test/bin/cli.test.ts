@@ -224,9 +224,16 @@ scenario('cli domain', start, (test) => {
     })
   })
 
-  test('verify without --force says that it cannot', async ({ cli, project, sql }) => {
-    const args = ['domain', 'verify', '--project', project.id, '--domain', 'dns.example']
-    assert.match(await cli.refusal(args), /^error: DNS verification is not available from the CLI yet/)
+  test('verify without --force looks at the DNS as the service would', async ({ cli, env, project, sql }) => {
+    const args = ['domain', 'verify', '--project', project.id, '--domain']
+    assert.match(
+      await cli.refusal([...args, 'dns.example']),
+      /^error: This command line has no mail provider/,
+    )
+    const smtp = { ...env, SMTP_URL: 'smtp://127.0.0.1:9', DNS_SERVERS: '127.0.0.1:1' }
+    assert.match(await cli.refusal([...args, 'dns.example'], smtp), 'not found')
+    const checked = await cli.json([...args, project.domain], smtp)
+    assert.match(checked.records[0].message, 'no answer')
     assert.equal(await sql("select 1 from domains where domain = 'dns.example'"), [])
   })
 })

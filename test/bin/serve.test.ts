@@ -46,7 +46,7 @@ scenario('A start that cannot succeed says what to do, on one line', start, (tes
     const line = await refusal({ ...env, PORT: String(port) }).finally(() => other.close())
     assert.is(
       line,
-      `Port ${port} of 127.0.0.1 is taken. Stop what uses it, or start with another PORT (PORT=0 takes any free one).`,
+      `Port ${port} of 127.0.0.1 is taken. Stop what uses it, or start with another PORT (0 takes any free one).`,
     )
   })
 

@@ -3,15 +3,17 @@ import * as assert from 'uvu/assert'
 import { createDocuments } from '../../src/graphql/limits/documents.ts'
 import { MINUTE } from '../support/clock.ts'
 import { assertGraphQLRefused } from '../support/refusals.ts'
-import { nothingShared, scenario } from '../support/scenario.ts'
+import { nothingShared, scenario, sharedStart } from '../support/scenario.ts'
 import { startService } from '../support/service.ts'
+
+const start = sharedStart(startService)
 
 const KB = 1024
 /** A document of so many characters, most of them a comment. */
 const documentOf = (length: number, mark = '') =>
   `#${mark}`.padEnd(length - 15, 'x').concat('\n{ __typename }')
 
-scenario('A GraphQL document', startService, (test) => {
+scenario('A GraphQL document', start, (test) => {
   test('of more than 16 KB needs a key, and the refusal says so', async ({ as, graphql, project }) => {
     assert.is(documentOf(16 * KB).length, 16 * KB)
     assert.equal((await graphql(documentOf(16 * KB))).body, { data: { __typename: 'Query' } })
@@ -33,7 +35,7 @@ scenario('A GraphQL document', startService, (test) => {
   })
 })
 
-scenario('Without a key', startService, (test) => {
+scenario('Without a key', start, (test) => {
   test('a document has at most 500 tokens', async ({ as, graphql, project }) => {
     const tokens = (count: number) => `{ ${'__typename '.repeat(count - 2)}}`
     assert.is((await graphql(tokens(500))).body.errors, undefined)

@@ -3,9 +3,11 @@ import { buildClientSchema, getIntrospectionQuery } from 'graphql'
 import * as assert from 'uvu/assert'
 import { schema } from '../../src/schema.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
-import { scenario } from '../support/scenario.ts'
+import { scenario, sharedStart } from '../support/scenario.ts'
 import { runs } from '../support/seeded.ts'
 import { type Answer, type Body, type Service, startService } from '../support/service.ts'
+
+const start = sharedStart(startService)
 
 const TRACK = 'mutation ($input: TrackEventInput!) { trackEvent(input: $input) { contact event } }'
 const INPUT = { email: 'ada@example.org', event: 'opened_app' }
@@ -15,7 +17,7 @@ const LEAKS = /prisma|postgres|relation |node_modules|\.ts\b|at Object|stack|sel
 const inQuery = (query: string, variables?: object) =>
   `/graphql?${new URLSearchParams({ query, ...(variables && { variables: JSON.stringify(variables) }) })}`
 
-scenario('A GraphQL query that cannot be run', startService, (test) => {
+scenario('A GraphQL query that cannot be run', start, (test) => {
   test('says what is wrong with its syntax, its fields or its arguments', async ({ as, project }) => {
     for (const [query, message] of [
       ['{', /Syntax Error/],
@@ -116,7 +118,7 @@ const deep = (levels: number) =>
 const wide = (fields: number) =>
   `{ __type(name: "Query") { ${'ofType { '.repeat(7)}${'name '.repeat(fields)}${'} '.repeat(7)}} }`
 
-scenario('The limits of a GraphQL query', startService, (test) => {
+scenario('The limits of a GraphQL query', start, (test) => {
   test('hold for depth, cost, aliases and tokens', async ({ as, project }) => {
     const aliases = (count: number) =>
       `{ ${Array.from({ length: count }, (_, index) => `a${index}: __type(name: "Query") { name }`).join(' ')} }`
@@ -168,7 +170,7 @@ scenario('The limits of a GraphQL query', startService, (test) => {
   })
 })
 
-scenario('GraphQL and browsers', startService, (test) => {
+scenario('GraphQL and browsers', start, (test) => {
   const csrf = { 'x-graphql-yoga-csrf': '1' }
 
   test('a page cannot send a query without being asked about it before', async ({ as, call, project }) => {
@@ -280,7 +282,7 @@ async function bothDoors(
   return [error, { message, ...rest2 }]
 }
 
-scenario('The errors of GraphQL', startService, (test) => {
+scenario('The errors of GraphQL', start, (test) => {
   test('say the same as over REST', async (service) => {
     const { project, as } = service
     const send = 'mutation ($input: SendEmailInput!) { sendEmail(input: $input) { timestamp } }'

@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
 import { assertGraphQLRefused } from '../support/refusals.ts'
-import { scenario } from '../support/scenario.ts'
+import { scenario, sharedStart } from '../support/scenario.ts'
 import { type Body, type Service, startService } from '../support/service.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 const MB = 1_000_000
 
 /** A project with a contact, which gets messages of so many bytes. */

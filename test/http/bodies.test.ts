@@ -3,9 +3,11 @@ import * as assert from 'uvu/assert'
 import { capturedLog } from '../support/captured-log.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
-import { scenario } from '../support/scenario.ts'
+import { scenario, sharedStart } from '../support/scenario.ts'
 import { runs } from '../support/seeded.ts'
 import { type Answer, type Project, type Service, startService, until } from '../support/service.ts'
+
+const started = sharedStart(startService)
 
 const TRACK = { email: 'ada@example.org', event: 'opened_app' }
 const MEGABYTE = 1024 * 1024
@@ -23,7 +25,7 @@ const headOf = (path: string, key: string, ...more: string[]) =>
 
 const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
 
-scenario('A JSON body', startService, (test) => {
+scenario('A JSON body', started, (test) => {
   test('that is not JSON, or no object, is 400 INVALID_REQUEST_BODY', async (service) => {
     const track = trackOf(service)
     for (const body of [
@@ -182,7 +184,7 @@ scenario('Text that cannot be stored', startService, (test) => {
   })
 })
 
-scenario('Deep nesting', startService, (test) => {
+scenario('Deep nesting', started, (test) => {
   const body = (data: string) => `{"email":"deep@example.org","event":"e","data":${data}}`
 
   test('is stored up to 64 levels', async (service) => {
@@ -220,7 +222,7 @@ scenario('Deep nesting', startService, (test) => {
 /** One chunk of a chunked body. */
 const chunk = (size: number) => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`
 
-scenario('A body that is too large', startService, (test) => {
+scenario('A body that is too large', started, (test) => {
   const LARGE = 'x'.repeat(5 * MEGABYTE)
 
   test('is 413, with a length and in chunks', async (service) => {
@@ -367,7 +369,7 @@ scenario('An upload', startLogged, (test) => {
   })
 })
 
-scenario('Whatever a body holds', startService, (test) => {
+scenario('Whatever a body holds', started, (test) => {
   const anything = (project: Project) =>
     fc.oneof(
       fc.json({ maxDepth: 4 }),

@@ -36,6 +36,7 @@ const PROJECT = {
   disabledReason: null,
   tracking: 'ENABLED',
   language: 'en',
+  footerText: null,
   rateLimitPerMinute: null,
   sendRatePerSecond: null,
 } as const
@@ -45,7 +46,14 @@ function actorOf({ request }: Exchange): Actor {
   const [kind, id] = (request.headers.authorization ?? '').split(' ')
   if (!id) return { kind: 'anonymous' }
   const keyKind = kind === 'public' ? 'public' : 'secret'
-  return { kind: 'key', keyKind, keyHash: Buffer.alloc(0), project: { ...PROJECT, id }, isRemembered: false }
+  return {
+    kind: 'key',
+    keyKind,
+    keyHash: Buffer.alloc(0),
+    project: { ...PROJECT, id },
+    scope: null,
+    isRemembered: false,
+  }
 }
 
 type Given = { waitMs?: number; pace?: Pace; bodyPace?: Parameters<typeof readBody>[2] }

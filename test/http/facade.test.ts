@@ -28,6 +28,7 @@ import { requestTo, startService } from '../support/service.ts'
 function operation(rest: RestRoute, resolve: (root: unknown, args: Args) => unknown, writes = false) {
   const endpoint: Endpoint = {
     ...{ name: nameOf(rest), access: 'anyone', writes, rest, idempotent: false, inputSchema: null },
+    ...{ role: 'MEMBER', projectArgument: null, scope: 'FULL', unverified: false },
   }
   return { extensions: { endpoint }, resolve: gated(endpoint, resolve) }
 }
@@ -84,6 +85,7 @@ async function startFacade() {
   const { services } = service.app
   const admission = new Admission({
     keyRing: services.keyRing,
+    sessions: services.sessions,
     rateLimiter: new RateLimiter(services.database.sql, 0),
     strangers: new StrangerLimit({ perMinute: 0, trustedProxies: [] }),
     now: services.now,

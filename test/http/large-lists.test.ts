@@ -4,8 +4,10 @@ import * as assert from 'uvu/assert'
 import { sendBody } from '../support/mailing.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { assertGraphQLRefused } from '../support/refusals.ts'
-import { scenario } from '../support/scenario.ts'
+import { scenario, sharedStart } from '../support/scenario.ts'
 import { type Project, type Service, startService } from '../support/service.ts'
+
+const start = sharedStart(startService)
 
 /** Templates whose bodies have so many characters, the first one the oldest. */
 const makeTemplates = ({ sql }: Service, project: Project, sizes: number[]) =>
@@ -20,7 +22,7 @@ const makeTemplates = ({ sql }: Service, project: Project, sizes: number[]) =>
 const withoutBodies = (templates: { body: string }[]) =>
   templates.map(({ body, ...rest }) => ({ ...rest, length: body.length }))
 
-scenario('A list over REST that is large', startService, (test) => {
+scenario('A list over REST that is large', start, (test) => {
   test('keeps no room for a client that asks for its head only', async (service) => {
     const { as, newProject } = service
     const project = await newProject()
@@ -110,7 +112,7 @@ scenario('A list over REST that is large', startService, (test) => {
   })
 })
 
-scenario('A list over GraphQL that is large', startService, (test) => {
+scenario('A list over GraphQL that is large', start, (test) => {
   const QUERY = '{ templates(pageSize: 100) { data { body } } }'
 
   /** Asks, and takes only the beginning of the answer. */

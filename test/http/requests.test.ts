@@ -6,8 +6,10 @@ import type { ServerRoute } from '../../src/http/server.ts'
 import { startBareServer } from '../support/bare-server.ts'
 import { openRaw, type RawAnswer } from '../support/raw-http.ts'
 import { assertRefused } from '../support/refusals.ts'
-import { scenario } from '../support/scenario.ts'
+import { scenario, sharedStart } from '../support/scenario.ts'
 import { startService, until } from '../support/service.ts'
+
+const start = sharedStart(startService)
 
 const LIVE = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -29,7 +31,7 @@ async function answerTo(url: string, bytes: string | Buffer): Promise<RawAnswer>
   }
 }
 
-scenario('Routes', startService, (test) => {
+scenario('Routes', start, (test) => {
   test('that are not there are 404 in the envelope', async ({ as, project }) => {
     for (const path of [
       '/v1',
@@ -106,7 +108,7 @@ scenario('Routes', startService, (test) => {
   })
 })
 
-scenario('X-Request-Id', startService, (test) => {
+scenario('X-Request-Id', start, (test) => {
   test('is kept when it is harmless', async ({ call }) => {
     for (const id of ['a', 'abc-123', 'A._:/+=@-z', 'r'.repeat(128)]) {
       const answer = await call('GET', '/nothing', { headers: { 'x-request-id': id } })
@@ -139,7 +141,7 @@ scenario('X-Request-Id', startService, (test) => {
   })
 })
 
-scenario('Bytes on the wire', startService, (test) => {
+scenario('Bytes on the wire', start, (test) => {
   test('that are no HTTP are 400 in the envelope', async ({ url }) => {
     for (const bytes of [
       'garbage\r\n\r\n',
@@ -291,7 +293,7 @@ const ROUTES: ServerRoute[] = [
   },
 ]
 
-/** The server alone, with a patience that a test can wait for. */
+/** The server alone; a test says when its patience ends. */
 async function startImpatient() {
   const gate = Promise.withResolvers<void>()
   const waits: ServerRoute = {
@@ -304,28 +306,51 @@ async function startImpatient() {
       response.end('half')
     },
   }
-  const timeouts = { headersTimeout: 150, requestTimeout: 300, connectionsCheckingInterval: 50 }
-  return { ...(await startBareServer({ routes: [...ROUTES, waits] }, timeouts)), gate }
+  const bare = await startBareServer({ routes: [...ROUTES, waits] }, { connectionsCheckingInterval: 50 })
+  const { headersTimeout, requestTimeout } = bare.server
+  const bePatient = () => Object.assign(bare.server, { headersTimeout, requestTimeout })
+  const losePatience = () => Object.assign(bare.server, { headersTimeout: 1, requestTimeout: 1 })
+  /** A connection that says when the server has read what was written. */
+  const open = async () => {
+    bePatient()
+    const accepted = once(bare.server, 'connection')
+    const connection = openRaw(bare.url)
+    const [socket] = await accepted
+    const writeRead = async (text: string) => {
+      const end = socket.bytesRead + Buffer.byteLength(text)
+      connection.write(text)
+      await until('the server has read it', () => socket.bytesRead === end)
+    }
+    return { ...connection, writeRead }
+  }
+  return { ...bare, gate, open, bePatient, losePatience }
 }
 
 scenario('The server', startImpatient, (test) => {
-  test('does not wait for ever for a request', async ({ url }) => {
+  test('does not wait for ever for a request', async ({ open, losePatience }) => {
     for (const bytes of [
       'GET /ec',
       'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Le',
       'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf',
     ]) {
-      assertRawRefused(await answerTo(url, bytes), 408, 'BAD_REQUEST')
+      const connection = await open()
+      await connection.writeRead(bytes)
+      losePatience()
+      assertRawRefused(await connection.answer(), 408, 'BAD_REQUEST')
+      connection.end()
     }
   })
 
-  test('ends no answer with a refusal of the request behind it', async ({ url, gate, captured }) => {
+  test('ends no answer with a refusal of the request behind it', async (context) => {
+    const { open, bePatient, losePatience, gate, captured } = context
     const timeouts = () => captured.text().split('ERR_HTTP_REQUEST_TIMEOUT').length
     const before = timeouts()
-    const connection = openRaw(url)
-    connection.write('GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
-    connection.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf')
+    const connection = await open()
+    await connection.writeRead('GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
+    await connection.writeRead('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf')
+    losePatience()
     await until('the second to take too long', () => timeouts() > before)
+    bePatient()
     gate.resolve()
     assert.is((await connection.answer()).body, 'halfhalf')
     connection.write('-whole')
@@ -333,23 +358,25 @@ scenario('The server', startImpatient, (test) => {
     connection.end()
   })
 
-  test('does not wait for ever for what is left of a request that it has answered', async ({ url }) => {
-    const connection = openRaw(url)
+  test('does not wait for ever for what is left of a request that it has answered', async (context) => {
+    const connection = await context.open()
     connection.write('POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf')
     assert.is((await connection.answer()).status, 404)
+    context.losePatience()
     await connection.closed
     const [rest] = await Promise.allSettled([connection.answer()])
     assert.is(rest?.status, 'rejected', 'there is no second answer')
   })
 
-  test('does not let half an answer pass for a whole one', async ({ url, captured }) => {
-    const connection = openRaw(url)
+  test('does not let half an answer pass for a whole one', async ({ open, captured }) => {
+    const connection = await open()
     connection.write('GET /breaks HTTP/1.1\r\nHost: x\r\n\r\n')
     await connection.closed
     assert.match(captured.text(), /in the middle/)
   })
 
-  test('answers whatever is thrown', async ({ url }) => {
+  test('answers whatever is thrown', async ({ url, bePatient }) => {
+    bePatient()
     for (const what of ['text', 'nothing']) {
       const answer = await answerTo(url, `GET /throws/${what} HTTP/1.1\r\nHost: x\r\n\r\n`)
       assertRawRefused(answer, 500, 'INTERNAL_SERVER_ERROR')

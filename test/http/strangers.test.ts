@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { newsletter } from '../features/subscriptions/subscription-support.ts'
 import { MINUTE } from '../support/clock.ts'
+import { countStatements } from '../support/count-statements.ts'
 import { assertGraphQLRefused, assertRefused } from '../support/refusals.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -54,20 +55,11 @@ scenario(
       const overGraphQL = () =>
         service.as(UNKNOWN).graphql('{ __typename }', {}, { headers: from('192.0.2.20') })
       assertGraphQLRefused(await overGraphQL(), 401, 'INVALID_API_KEY')
-      const { database } = service.app.services
-      const { sql } = database
-      let statements = 0
-      database.sql = (query, params) => {
-        statements += 1
-        return sql(query, params)
-      }
-      try {
+      const statements = await countStatements(service, async () => {
         assertRefused(await guess(service, '192.0.2.20'), 429, 'RATE_LIMIT_EXCEEDED')
         assert.is((await overGraphQL()).status, 429)
-        assert.is(statements, 0)
-      } finally {
-        database.sql = sql
-      }
+      })
+      assert.is(statements, 0)
     })
 
     test('keeps nobody behind the same address from a key that has been used', async (service) => {

@@ -79,6 +79,19 @@ scenario('A database that is away', startProxied, (test) => {
     )
   })
 
+  test('that takes connections and says nothing fails requests with 503', async (service) => {
+    const { proxy, call } = service
+    proxy.hang()
+    const [track, send, read] = await Promise.all(requests(service).map((request) => request()))
+    assert.ok(track && send && read)
+    for (const answer of [track, send, read]) assertUnavailable(answer)
+    await proxy.mend()
+    await until(
+      'the service to be ready again',
+      async () => (await call('GET', '/health/ready')).status === 200,
+    )
+  })
+
   test('that ends its connections is no failure', async (service) => {
     await service.sql(
       `select pg_terminate_backend(pid) from pg_stat_activity

@@ -36,6 +36,30 @@ const sendMany = (mailer: Mailer, count: number) =>
 const freePort = async (): Promise<number> => during(await startScriptedSmtp({}), async ({ port }) => port)
 
 scenario('SMTP: what the server says', nothingShared, (test) => {
+  test('a reply that asks for less mail is told from one about a mailbox, or of a server that takes nobody', async () => {
+    const slowedDown = async (script: Parameters<typeof outcome>[0]) => 'slowDown' in (await outcome(script))
+    for (const reply of [
+      '421 4.7.28 Rate',
+      '421 Busy',
+      '451 4.7.650 Busy',
+      '450 4.3.2 Load',
+      '451 4.4.5 Full',
+    ]) {
+      assert.is(await slowedDown({ RCPT: reply }), true, reply)
+      assert.is(await slowedDown({ end: reply }), true, reply)
+      assert.is(await slowedDown({ MAIL: reply }), false, reply)
+    }
+    for (const reply of [
+      '452 4.2.2 Full',
+      '450 4.2.0 Grey',
+      '451 4.3.0 Later',
+      '451 Later',
+      '550 5.7.1 No',
+    ]) {
+      assert.is(await slowedDown({ RCPT: reply }), false, reply)
+    }
+  })
+
   for (const point of ['MAIL', 'RCPT', 'DATA', 'end'] as const) {
     test(`a 4xx reply to ${point} is temporary`, async () => {
       assert.equal(await outcome({ [point]: '451 4.3.0 Try later' }), {

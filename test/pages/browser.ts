@@ -100,7 +100,8 @@ async function findingsOf(page: Page, withoutRules: string[]): Promise<string[]>
 const FOCUSED = `(() => {
   const { activeElement } = document
   const { outlineStyle, outlineWidth } = getComputedStyle(activeElement)
-  const name = activeElement.getAttribute('aria-label') || activeElement.innerText || activeElement.title
+  const name = activeElement.getAttribute('aria-label') || activeElement.innerText ||
+    activeElement.labels?.[0]?.innerText || activeElement.title
   return { name: name.trim().split('\\n')[0], isSeen: outlineStyle !== 'none' && parseFloat(outlineWidth) > 0 }
 })()`
 

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { defineProjectWork, type ProjectWork, workKind } from '../../src/queue/define-work.ts'
+import { defineProjectWork, type ProjectWork } from '../../src/queue/define-work.ts'
+import { workKind } from '../../src/queue/job-queue.ts'
 import { defineQueues, runProjectWork } from '../../src/queue/queue.ts'
 import { scenario } from '../support/scenario.ts'
 import { type Service, startService, until } from '../support/service.ts'
@@ -104,6 +105,11 @@ scenario('Project work', start, (test) => {
       service.sql(`select data from pgboss.job where name = 'test.once' and state = 'created'`)
     await until('it is asked for', async () => (await waiting()).length > 0)
     assert.is((await waiting()).length, 1)
+    const other = await service.newProject()
+    for (const projectId of [service.project.id, other.id, service.project.id]) {
+      service.app.services.work.ask(kind, { projectId })
+    }
+    await until('another project waits as well', async () => (await waiting()).length === 2)
   })
 
   test('that fails ten times in a row is a dead letter with its reason, and other work goes on', async (service) => {
@@ -163,6 +169,17 @@ scenario('Project work', start, (test) => {
        where name = 'dead-letters' and source_name = 'test.failing'`,
     )
     assert.equal(dead, { reason: 'The disk is full.', project: service.project.id })
+  })
+
+  test('has a queue that gets its options from the version that runs', async ({ app }) => {
+    const { boss } = app.services
+    const kind = workKind('test.options')
+    await defineQueues(boss, [], [kind])
+    const wanted = (await boss.getQueue(kind.name))?.retryLimit
+    await boss.updateQueue(kind.name, { retryLimit: 1 })
+    await defineQueues(boss, [], [kind])
+    assert.is((await boss.getQueue(kind.name))?.retryLimit, wanted)
+    assert.is.not(wanted, 1)
   })
 
   test('asked for in a transaction begins after its commit', async (service) => {

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { printedOpenApi } from '../../src/rest/openapi.ts'
 import type { OpenApiDocument, Schema } from '../../src/rest/openapi-types.ts'
 import { schema } from '../../src/schema.ts'
+import { type BrowserSession, join, member } from '../support/browser-session.ts'
 import { scenario } from '../support/scenario.ts'
 import {
   type Answer,
@@ -10,6 +11,7 @@ import {
   type Service,
   startService,
 } from '../support/service.ts'
+import { startStripeApi } from '../support/stripe-api.ts'
 import { checkerOf, type Described, describedFailures, describedOperations } from './openapi-checker.ts'
 import { type Case, FAILING, SUCCEEDING } from './openapi-requests.ts'
 
@@ -24,6 +26,10 @@ const checker = checkerOf(document)
 
 /** Nothing listens on port 1. */
 const UNREACHABLE = {
+  MAIL_PROVIDER: 'mailgun',
+  MAILGUN_API_KEY: 'key',
+  MAILGUN_URL: 'http://127.0.0.1:1',
+  STRIPE_API_URL: 'http://127.0.0.1:1',
   S3_BUCKET: 'images',
   S3_REGION: 'eu-central-1',
   S3_ENDPOINT: 'http://127.0.0.1:1',
@@ -38,47 +44,69 @@ type World = {
   isolated: Service
   disabled: Project
   limited: Project
+  /** Of each service an owner of all of its projects. */
+  owners: Map<Service, BrowserSession>
 }
 
 async function start() {
-  const service = await startService(ENVIRONMENT)
+  const stripe = await startStripeApi()
+  const service = await startService({ ...ENVIRONMENT, ...stripe.env })
   const withoutDatabase = await startService(ENVIRONMENT)
-  const isolated = await startService({ ...ENVIRONMENT, ...UNREACHABLE })
+  const isolated = await startService({ ...ENVIRONMENT, ...stripe.env, ...UNREACHABLE })
   const stop = async () => {
     await isolated.stop()
     await withoutDatabase.stop()
     await service.stop()
+    await stripe.stop()
   }
   const disabled = await service.newProject()
   await service.sql('update projects set disabled = true where id = $1', [disabled.id])
   const limited = await service.newProject()
   await service.sql('update projects set rate_limit_per_minute = 1 where id = $1', [limited.id])
+  const owners = new Map<Service, BrowserSession>()
+  for (const one of [service, withoutDatabase, isolated]) owners.set(one, await member(one, 'OWNER'))
+  const owner = owners.get(service)
+  for (const project of [disabled, limited]) if (owner) await join(service, owner, project, 'OWNER')
   await withoutDatabase.app.services.database.close()
-  return { service, withoutDatabase, isolated, disabled, limited, stop }
+  return { service, withoutDatabase, isolated, disabled, limited, owners, stop }
 }
 
 const takesPublicKey = ({ operation }: Described) => operation.security.some((one) => 'publicKey' in one)
 
-const keyFor = (described: Described, project: Project): string =>
-  takesPublicKey(described) ? project.public : project.secret
+const takesSessionOnly = ({ operation }: Described) =>
+  operation.security.length > 0 && operation.security.every((one) => 'session' in one)
 
-/** Makes the request of a case; `options` win over it. */
-function request(
+/** How the caller of an operation shows who it is, for a project. */
+function credentialsFor(
+  { owners }: World,
   service: Service,
   described: Described,
+  project: Project,
+): CallOptions {
+  if (takesSessionOnly(described)) return { headers: owners.get(service)?.headers(project.id) ?? {} }
+  return { key: takesPublicKey(described) ? project.public : project.secret }
+}
+
+type RequestOptions = CallOptions & { query?: string; service?: Service; project?: Project }
+
+/** Makes the request of a case, for a project of a service; `options` win over it. */
+function request(
+  world: World,
+  described: Described,
   { params = {}, body, headers = {}, query = '' }: Case,
-  options: CallOptions & { query?: string } = {},
+  { service = world.service, project = service.project, ...options }: RequestOptions = {},
 ): Promise<Answer> {
+  const credentials = credentialsFor(world, service, described, project)
   const path = described.path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => {
     const value = params[name]
     if (value === undefined) throw new Error(`${described.operation.operationId}: the case lacks ${name}`)
-    return value
+    return value === service.project.id ? project.id : value
   })
   return service.call(described.method, `${path}${options.query ?? query}`, {
-    key: keyFor(described, service.project),
+    ...credentials,
     ...(body !== undefined && { body }),
     ...options,
-    headers: { ...headers, ...options.headers },
+    headers: { ...credentials.headers, ...headers, ...options.headers },
   })
 }
 
@@ -93,70 +121,83 @@ type Provoke = (world: World, described: Described, valid: Case) => Promise<Answ
 
 /** How to get the failures that follow from what kind of operation it is. */
 const PROVOKE: Record<string, Provoke> = {
-  '400 BAD_REQUEST': ({ service }, described, valid) =>
-    request(service, described, valid, {
+  '400 BAD_REQUEST': (world, described, valid) =>
+    request(world, described, valid, {
       query: `?${queryParameter(described, /integer|boolean/)}=nonsense`,
     }),
-  '400 INVALID_IDEMPOTENCY_KEY': ({ service }, described, valid) =>
-    request(service, described, valid, { headers: { 'idempotency-key': 'x'.repeat(256) } }),
-  '400 INVALID_REQUEST_BODY': ({ service }, described, valid) =>
+  '400 INVALID_IDEMPOTENCY_KEY': (world, described, valid) =>
+    request(world, described, valid, { headers: { 'idempotency-key': 'x'.repeat(256) } }),
+  '400 INVALID_REQUEST_BODY': (world, described, valid) =>
     takesFile(described)
-      ? request(service, described, valid, { body: '--x', headers: MULTIPART })
-      : request(service, described, valid, { body: '{' }),
-  '400 short': ({ service }, described, valid) =>
-    request(service, described, valid, { body: takesFile(described) ? new FormData() : {} }),
-  '401 INVALID_API_KEY': ({ service }, described, valid) => {
-    const { project } = service
-    return request(service, described, valid, {
+      ? request(world, described, valid, { body: '--x', headers: MULTIPART })
+      : request(world, described, valid, { body: '{' }),
+  '400 short': (world, described, valid) =>
+    request(world, described, valid, { body: takesFile(described) ? new FormData() : {} }),
+  '401 INVALID_API_KEY': (world, described, valid) => {
+    const { project } = world.service
+    return request(world, described, valid, {
       key: takesPublicKey(described) ? project.secret : project.public,
     })
   },
-  '401 MISSING_AUTH': ({ service }, described, valid) => request(service, described, valid, { key: '' }),
-  '403 PROJECT_DISABLED': ({ service, disabled }, described, valid) =>
-    request(service, described, valid, { key: keyFor(described, disabled) }),
-  '404 RESOURCE_NOT_FOUND': ({ service }, described, { params = {}, ...valid }) =>
-    request(service, described, {
+  '401 MISSING_AUTH': (world, described, valid) =>
+    request(world, described, valid, { key: '', headers: { cookie: '' } }),
+  '403 EMAIL_VERIFICATION_REQUIRED': async (world, described, valid) => {
+    const set = (time: string) => world.service.sql(`update users set email_verified_at = ${time}`)
+    await set('null')
+    try {
+      return await request(world, described, valid)
+    } finally {
+      await set('now()')
+    }
+  },
+  '403 FORBIDDEN': async (world, described, valid) =>
+    request(world, described, valid, { headers: { origin: 'https://elsewhere.example' } }),
+  '403 PROJECT_DISABLED': (world, described, valid) =>
+    request(world, described, valid, { project: world.disabled }),
+  '404 RESOURCE_NOT_FOUND': (world, described, { params = {}, ...valid }) =>
+    request(world, described, {
       ...valid,
       params: Object.fromEntries(Object.keys(params).map((name) => [name, '%zz'])),
     }),
-  '409 IDEMPOTENCY_KEY_REUSED': async ({ service }, described, valid) => {
+  '409 IDEMPOTENCY_KEY_REUSED': async (world, described, valid) => {
     const options = { headers: { 'idempotency-key': `reused by ${described.operation.operationId}` } }
-    await request(service, described, valid, options)
-    return request(service, described, valid, options)
+    await request(world, described, valid, options)
+    return request(world, described, valid, options)
   },
-  '413 PAYLOAD_TOO_LARGE': ({ service }, described, valid) =>
+  '413 PAYLOAD_TOO_LARGE': (world, described, valid) =>
     takesFile(described)
-      ? request(service, described, valid, { body: 'x'.repeat(OVER_FILE_LIMIT), headers: MULTIPART })
-      : request(service, described, valid, { body: { padding: 'x'.repeat(OVER_LIMIT) } }),
-  '415 UNSUPPORTED_MEDIA_TYPE': ({ service }, described, valid) =>
-    request(service, described, valid, { body: 'x', headers: { 'content-type': 'text/plain' } }),
-  '422 VALIDATION_ERROR': ({ service }, described, valid) =>
+      ? request(world, described, valid, { body: 'x'.repeat(OVER_FILE_LIMIT), headers: MULTIPART })
+      : request(world, described, valid, { body: { padding: 'x'.repeat(OVER_LIMIT) } }),
+  '415 UNSUPPORTED_MEDIA_TYPE': (world, described, valid) =>
+    request(world, described, valid, { body: 'x', headers: { 'content-type': 'text/plain' } }),
+  '422 VALIDATION_ERROR': (world, described, valid) =>
     described.operation.requestBody
-      ? request(service, described, valid, {
+      ? request(world, described, valid, {
           body: takesFile(described) ? new FormData() : wrongTypes(described),
         })
-      : request(service, described, valid, { query: `?${queryParameter(described, /string/)}=%00` }),
-  '429 RATE_LIMIT_EXCEEDED': async ({ service, limited }, described, valid) => {
+      : request(world, described, valid, { query: `?${queryParameter(described, /string/)}=%00` }),
+  '429 RATE_LIMIT_EXCEEDED': async (world, described, valid) => {
+    const call = () => request(world, described, valid, { project: world.limited })
+    let answer = await call()
     // A minute may end between the first two.
-    const calls = [1, 2, 3].map(
-      () => () => request(service, described, valid, { key: keyFor(described, limited) }),
-    )
-    let answer = await request(service, described, valid, { key: keyFor(described, limited) })
-    for (const call of calls) if (answer.status !== 429) answer = await call()
+    for (let more = 3; more > 0 && answer.status !== 429; more -= 1) answer = await call()
     return answer
   },
-  '500 INTERNAL_SERVER_ERROR': async ({ service }, described, valid) => {
+  '500 INTERNAL_SERVER_ERROR': async (world, described, valid) => {
+    const { service } = world
     await service.sql('alter table projects rename to projects_elsewhere')
     try {
-      return await request(service, described, valid)
+      return await request(world, described, valid)
     } finally {
       await service.sql('alter table projects_elsewhere rename to projects')
     }
   },
-  '502 EXTERNAL_SERVICE_ERROR': async ({ isolated }, described) =>
-    request(isolated, described, await succeeding(isolated, described)),
-  '503 SERVICE_UNAVAILABLE': ({ withoutDatabase }, described, valid) =>
-    request(withoutDatabase, described, valid),
+  '502 EXTERNAL_SERVICE_ERROR': async (world, described) => {
+    const service = world.isolated
+    return request(world, described, await succeeding(service, described), { service })
+  },
+  '503 SERVICE_UNAVAILABLE': (world, described, valid) =>
+    request(world, described, valid, { service: world.withoutDatabase }),
 }
 
 const takesFile = ({ operation }: Described): boolean =>
@@ -194,8 +235,8 @@ scenario('Answers and their description', start, (test) => {
     const { operationId } = described.operation
 
     for (const status of describedSuccesses(described)) {
-      test(`${operationId} succeeds as described: ${status}`, async ({ service }) => {
-        const answer = await request(service, described, await succeeding(service, described, status))
+      test(`${operationId} succeeds as described: ${status}`, async (world) => {
+        const answer = await request(world, described, await succeeding(world.service, described, status))
         assert.is(answer.status, Number(status), answer.text)
         assertDescribed(described, answer)
         assert.ok(answer.headers.has('ratelimit-remaining'))
@@ -210,7 +251,7 @@ scenario('Answers and their description', start, (test) => {
         if (!own && !provoke)
           throw new Error(`FAILING of openapi-requests.ts has no ${operationId} ${failure}`)
         const answer = own
-          ? await request(service, described, await own(service))
+          ? await request(world, described, await own(service))
           : await provoke?.(world, described, await succeeding(service, described))
         if (!answer) throw new Error('there is no answer')
         assert.is(codeOf(answer), failure, answer.text)
@@ -220,11 +261,11 @@ scenario('Answers and their description', start, (test) => {
     }
 
     if (describedFailures(document, described).includes('409 IDEMPOTENCY_KEY_REUSED')) {
-      test(`${operationId} repeats its answer as described`, async ({ service }) => {
-        const valid = await succeeding(service, described)
+      test(`${operationId} repeats its answer as described`, async (world) => {
+        const valid = await succeeding(world.service, described)
         const headers = { 'idempotency-key': `replayed by ${operationId}`, 'idempotency-replay': 'true' }
-        const first = await request(service, described, valid, { headers })
-        const second = await request(service, described, valid, { headers })
+        const first = await request(world, described, valid, { headers })
+        const second = await request(world, described, valid, { headers })
         assert.equal(second.body, first.body)
         assert.is(second.headers.get('idempotency-replayed'), 'true')
         assertDescribed(described, second)
@@ -253,12 +294,13 @@ scenario('Answers and their description', start, (test) => {
     )
   })
 
-  test('an answer that is not as described is noticed', async ({ service }) => {
+  test('an answer that is not as described is noticed', async (world) => {
+    const { service } = world
     const described = describedOperations(document).find(
       ({ operation }) => operation.operationId === 'domains',
     )
     if (!described) throw new Error('there is no operation "domains"')
-    const answer = await request(service, described, await succeeding(service, described))
+    const answer = await request(world, described, await succeeding(service, described))
     const [domain] = answer.body
     const { verifiedAt: _removed, ...incomplete } = domain
     const noticed = (change: Partial<Answer>) => checker.answer(described, { ...answer, ...change }).join()
@@ -275,7 +317,7 @@ scenario('Answers and their description', start, (test) => {
     const more = new Headers(answer.headers)
     more.set('x-secret', '1')
     assert.match(noticed({ headers: more }), /x-secret is not described/)
-    const refused = await request(service, described, await succeeding(service, described), { key: '' })
+    const refused = await request(world, described, await succeeding(service, described), { key: '' })
     const { error } = refused.body
     assert.equal(checker.answer(described, refused), [])
     const other = { ...refused, body: { ...refused.body, error: { ...error, code: 'FORBIDDEN' } } }

@@ -8,7 +8,11 @@ import { IMAGES } from '../support/images.ts'
 import { sendBody } from '../support/mailing.ts'
 import type { CallOptions, Service } from '../support/service.ts'
 import { turnOf, workThrough } from '../support/work.ts'
+import { FAILING_ACCOUNTS, SUCCEEDING_ACCOUNTS } from './account-requests.ts'
+import { FAILING_ACTIVITY, SUCCEEDING_ACTIVITY } from './activity-requests.ts'
+import { FAILING_BILLING, SUCCEEDING_BILLING } from './billing-requests.ts'
 import { FAILING_CAMPAIGNS, SUCCEEDING_CAMPAIGNS } from './campaign-requests.ts'
+import { FAILING_PROJECTS, SUCCEEDING_PROJECTS } from './project-requests.ts'
 import { FAILING_WORKFLOWS, SUCCEEDING_WORKFLOWS } from './workflow-requests.ts'
 
 /** What a request needs beside the operation's method, path and key. */
@@ -107,7 +111,11 @@ async function usedEvent(service: Service): Promise<string> {
  * more under its name and that status.
  */
 export const SUCCEEDING: Record<string, MakeCase> = {
+  ...SUCCEEDING_ACTIVITY,
   ...SUCCEEDING_CAMPAIGNS,
+  ...SUCCEEDING_ACCOUNTS,
+  ...SUCCEEDING_PROJECTS,
+  ...SUCCEEDING_BILLING,
   ...SUCCEEDING_WORKFLOWS,
   contacts: async (service) => {
     await made(service, '/contacts', newPerson())
@@ -162,6 +170,19 @@ export const SUCCEEDING: Record<string, MakeCase> = {
   addDomain: () => ({ body: newDomain() }),
   deleteDomain: async (service) => ({ params: await made(service, '/domains', newDomain()) }),
   domains: ({ project }) => ({ params: { projectId: project.id } }),
+  verifyDomain: async (service) => ({ params: await made(service, '/domains', newDomain()) }),
+  suppressions: async (service) => {
+    await made(service, '/suppressions', newPerson())
+    return {}
+  },
+  addSuppression: () => ({ body: { email: 'ada@example.org' } }),
+  removeSuppression: async (service) => {
+    const { email } = newPerson()
+    await made(service, '/suppressions', { email })
+    return { params: { email } }
+  },
+  projectSecurity: ({ project }) => ({ params: { id: project.id } }),
+  ownProjectSecurity: ({ project }) => ({ params: { id: project.id } }),
   segments: async (service) => {
     await madeSegment(service)
     return {}
@@ -289,7 +310,11 @@ async function namingDeletedEvent({ sql, project }: Service) {
 
 /** For every code that a route names itself a request that is answered with it. */
 export const FAILING: Record<string, MakeCase> = {
+  ...FAILING_ACTIVITY,
   ...FAILING_CAMPAIGNS,
+  ...FAILING_ACCOUNTS,
+  ...FAILING_PROJECTS,
+  ...FAILING_BILLING,
   ...FAILING_WORKFLOWS,
   'contact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'updateContact 404 CONTACT_NOT_FOUND': () => ({ params: { id: NOBODY }, body: {} }),
@@ -305,7 +330,18 @@ export const FAILING: Record<string, MakeCase> = {
     await made(service, '/domains', body)
     return { body }
   },
+  'deleteDomain 409 CONFLICT': async (service) => {
+    const { id } = await made(service, '/templates', template(service))
+    await usedInStep(service, id)
+    await service.sql('update workflows set enabled = true where project_id = $1', [service.project.id])
+    const { body } = await service.as().get(`/domains/project/${service.project.id}`)
+    return {
+      params: { id: body.find((row: { domain: string }) => row.domain === service.project.domain).id },
+    }
+  },
+  'removeSuppression 404 RESOURCE_NOT_FOUND': () => ({ params: { email: 'nobody@example.org' } }),
   'deleteDomain 404 DOMAIN_NOT_FOUND': () => ({ params: { id: NOBODY } }),
+  'verifyDomain 404 DOMAIN_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'segment 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'segmentContacts 404 SEGMENT_NOT_FOUND': () => ({ params: { id: NOBODY } }),
   'createSegment 400 short': () => ({ body: { name: 'Everybody' } }),

@@ -15,6 +15,7 @@ import { checkerOf, describedFailures, describedOperations } from './openapi-che
 const endpoint = (rest: RestRoute, options: Partial<Endpoint> = {}): { endpoint: Endpoint } => ({
   endpoint: {
     ...{ name: nameOf(rest), access: 'secretKey', writes: false, rest, idempotent: false, inputSchema: null },
+    ...{ role: 'MEMBER', projectArgument: null, scope: 'FULL', unverified: false },
     ...options,
   },
 })

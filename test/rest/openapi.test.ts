@@ -139,7 +139,7 @@ scenario('The API description', start, (test) => {
     assert.ok(document.info.contact.url)
   })
 
-  test('has one pair of paths that are ambiguous, which the contract gives', ({ document }) => {
+  test('has two pairs of paths that are ambiguous, which the contract gives', ({ document }) => {
     const paths = Object.keys(document.paths).map((path) => path.split('/'))
     const pairs = paths.flatMap((one, index) =>
       paths
@@ -149,7 +149,10 @@ scenario('The API description', start, (test) => {
     )
     assert.equal(
       pairs.map((pair) => pair.map((path) => path.join('/'))),
-      [['/events/{eventName}/usage', '/events/contact/{contactId}']],
+      [
+        ['/domains/{id}/verify', '/domains/project/{projectId}'],
+        ['/events/{eventName}/usage', '/events/contact/{contactId}'],
+      ],
     )
   })
 

@@ -3,7 +3,8 @@ import type pg from 'pg'
 /**
  * What the schema `public` holds, one line a thing, sorted: `kind name = definition`. Without Prisma's own table.
  * A constraint stands for the index under it, and a column says itself that it is not null, because Postgres 18
- * has constraints for that and earlier ones do not.
+ * has constraints for that and earlier ones do not. Of a partition only its options are told: the rest is its table's, which
+ * is told as if it were none.
  */
 export async function describeCatalogue(pool: pg.Pool): Promise<string[]> {
   const { rows } = await pool.query<{ line: string }>(CATALOGUE)
@@ -15,9 +16,10 @@ export const nameOf = (line: string): string => line.split(' = ', 1)[0] ?? line
 
 const CATALOGUE = `
 with tables as (
-  select oid, relname, relpersistence, reloptions
+  select oid, relname, relpersistence
     from pg_class
    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relname <> '_prisma_migrations'
+     and not relispartition
 )
 select format('table %s', relname) as line
   from tables
@@ -27,7 +29,8 @@ select format('unlogged %s', relname)
  where relpersistence = 'u'
 union all
 select format('option %s.%s = %s', relname, option_name, option_value)
-  from tables, pg_options_to_table(reloptions)
+  from pg_class, pg_options_to_table(reloptions)
+ where relnamespace = 'public'::regnamespace and relkind = 'r'
 union all
 select format('column %s.%s = %s%s%s%s%s', relname, attname, format_type(atttypid, atttypmod),
               case when attcollation <> typcollation then ' collate ' || attcollation::regcollation end,
@@ -43,7 +46,7 @@ select format('constraint %s.%s = %s', relname, conname, pg_get_constraintdef(pg
   from tables
   join pg_constraint on conrelid = tables.oid and contype <> 'n'
 union all
-select format('index %s = %s', indexrelid::regclass, pg_get_indexdef(indexrelid))
+select format('index %s = %s', indexrelid::regclass, replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON '))
   from tables
   join pg_index on indrelid = tables.oid
  where not exists (select from pg_constraint where conindid = indexrelid and conrelid = indrelid)

@@ -10,6 +10,8 @@ export type DatabaseProxy = {
   mend: () => Promise<void>
   /** Keeps every connection open and lets nothing pass, until it is mended. */
   stall: () => void
+  /** Breaks every connection, and takes new ones without letting anything pass, until it is mended. */
+  hang: () => void
   stop: () => Promise<void>
 }
 
@@ -63,6 +65,10 @@ export async function databaseProxy(serverUrl: string): Promise<DatabaseProxy> {
     },
     stall: () => {
       stalled = true
+    },
+    hang: () => {
+      stalled = true
+      breakAll()
     },
     stop: cut,
   }

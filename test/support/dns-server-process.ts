@@ -25,7 +25,8 @@ function dataOf(type: Type, text: string): object {
     case 'NS':
       return { ns: text }
     case 'TXT':
-      return { data: text }
+      // A record holds strings of at most 255 bytes (RFC 1035, 3.3.14).
+      return { data: text.match(/.{1,255}/gs) ?? [''] }
     case 'CNAME':
       return { domain: text }
     case 'SOA':

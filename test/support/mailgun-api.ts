@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { buffer } from 'node:stream/consumers'
 import PostalMime from 'postal-mime'
 import { listen } from './listen.ts'
+import { mailgunDomains } from './mailgun-domains.ts'
 
 /** One call that was accepted, with what each of its recipients gets. */
 export type MailgunCall = { path: string; to: string[]; bytes: number; form: FormData }
@@ -32,6 +33,9 @@ const MOST_RECIPIENTS = 1_000
 const MOST_BYTES = 25 * 1024 * 1024
 const ADDRESS = /^[^\s@<>,;:"]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i
 
+/** `json` is the whole body of an answer that is not about messages. */
+type Given = { status: number; message: string; json?: object }
+
 class Refused extends Error {
   readonly status: number
   constructor(status: number, message: string) {
@@ -52,11 +56,14 @@ export async function startMailgunApi({ apiKey = 'key-s3cret', answer, keeps = t
   const refused: MailgunCall[] = []
   let gate: Promise<void> = Promise.resolve()
 
-  async function take(request: IncomingMessage): Promise<MailgunAnswer & object> {
+  const domains = mailgunDomains()
+
+  async function take(request: IncomingMessage): Promise<Given> {
     const body = await buffer(request)
     const [user, password] = logInOf(request)
     if (user !== 'api' || password !== apiKey) throw new Refused(401, 'Forbidden')
-    if (request.method === 'GET') return { status: 200, message: 'Domains' }
+    const known = await domains.answer(request, body)
+    if (known) return known
     const [, domain, kind] = /^\/v3\/([^/]+)\/messages(\.mime)?$/.exec(request.url ?? '') ?? []
     if (request.method !== 'POST' || !domain) throw new Refused(404, 'Not Found')
     if (body.length > MOST_BYTES) throw new Refused(413, 'Request entity too large')
@@ -77,8 +84,12 @@ export async function startMailgunApi({ apiKey = 'key-s3cret', answer, keeps = t
     return { status: 200, message: 'Queued. Thank you.' }
   }
 
-  const respond = (response: ServerResponse, { status, message }: { status: number; message: string }) => {
+  const respond = (response: ServerResponse, { status, message, json }: Given) => {
     response.writeHead(status, { 'content-type': 'application/json' })
+    if (json) {
+      response.end(JSON.stringify(json))
+      return
+    }
     const id = `<20260304050607.${calls.length}.${process.pid}@mailgun.example>`
     response.end(JSON.stringify(status === 200 ? { id, message, items: [], total_count: 0 } : { message }))
   }
@@ -100,6 +111,7 @@ export async function startMailgunApi({ apiKey = 'key-s3cret', answer, keeps = t
     env: { MAIL_PROVIDER: 'mailgun', MAILGUN_API_KEY: apiKey, MAILGUN_URL: url },
     calls,
     refused,
+    domains,
     /** The messages of calls, by default of all that were accepted, as their recipients read them. */
     messages: async (of = calls): Promise<MailgunMessage[]> => (await Promise.all(of.map(messagesOf))).flat(),
     /** Addresses of all recipients, as often as they were accepted. */

@@ -8,8 +8,8 @@ export async function query<Row extends object>(
 ): Promise<Row[]> {
   const client = new pg.Client({
     connectionString: url,
-    connectionTimeoutMillis: 5_000,
-    query_timeout: 10_000,
+    connectionTimeoutMillis: 20_000,
+    query_timeout: 30_000,
   })
   // A server that ends under the connection fails the statement; without a listener it would end the test too.
   client.on('error', () => undefined)

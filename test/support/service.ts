@@ -2,16 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { systemOf } from '../../src/admission/access.ts'
 import { type App, startApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type Ctx, createCtx } from '../../src/ctx.ts'
+import { isDatabaseUnavailable } from '../../src/db/sql.ts'
 import { addDomain } from '../../src/features/domains/domains.ts'
 import { createProject } from '../../src/features/projects/projects.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { type Clock, shiftedClock } from './clock.ts'
+import { keptServices } from './kept-services.ts'
 import { administer, TEMPLATE_DATABASE } from './test-server.ts'
 
 export type Project = { id: string; public: string; secret: string; domain: string }
@@ -77,15 +80,75 @@ export type StartOptions = {
   log?: Logger
   /** Leads the service to its database another way: other parameters, a proxy in between. */
   reach?: (databaseUrl: string) => string
+  /** For scenarios that count what belongs to no project, or change what all projects share. */
+  alone?: boolean
 }
+
+/** What most scenarios need; they take over the service of the one before, and have a project of their own in it. */
+const SHAREABLE = { ROLES: 'http' }
 
 /** Starts a service with the given environment variables on top of the test defaults. */
 export async function startService(
   env: Record<string, string> = {},
-  { log = createLog(process.env.LOG_LEVEL ?? 'silent'), reach = (url) => url }: StartOptions = {},
+  options: StartOptions = {},
+): Promise<Service> {
+  const isShareable = isDeepStrictEqual(env, SHAREABLE) && Object.keys(options).length === 0
+  if (!isShareable) return startPatiently(env, options)
+  const kept = keptServices.take()
+  return await shareable(
+    kept ? withProject(kept, await kept.newProject()) : await startPatiently(env, options),
+  )
+}
+
+/**
+ * The same service, which is kept for the next scenario when it is stopped: unless its clock was moved, as time does not go
+ * back, or the tables were changed, by a trigger that makes them slow for example.
+ */
+async function shareable(service: Service): Promise<Service> {
+  const before = await latestDefinition(service)
+  let isOver = false
+  const stop = async () => {
+    if (isOver) return
+    isOver = true
+    const isAsBefore = service.clock.shift() === 0 && (await latestDefinition(service)) === before
+    if (!isAsBefore || !keptServices.keep(service)) await service.stop()
+  }
+  return { ...service, stop }
+}
+
+/** The transaction that was the last one to define a table, a trigger or a function. */
+async function latestDefinition({ sql }: Service): Promise<string | undefined> {
+  const [row] = await sql<{ latest: string }>(
+    `select max(xmin::text::bigint)::text as latest from (
+       select xmin from pg_class union all select xmin from pg_trigger union all select xmin from pg_proc
+     ) as definitions`,
+  )
+  return row?.latest
+}
+
+/**
+ * A machine that stands still for some seconds breaks the connections that are being opened, so a database that cannot be
+ * reached is tried once more.
+ */
+async function startPatiently(env: Record<string, string>, options: StartOptions): Promise<Service> {
+  try {
+    return await startOnce(env, options)
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error
+    return await startOnce(env, options)
+  }
+}
+
+async function startOnce(
+  env: Record<string, string>,
+  { log = createLog(process.env.LOG_LEVEL ?? 'silent'), reach = (url) => url }: StartOptions,
 ): Promise<Service> {
   const database = await cloneDatabase()
   const dataDir = mkdtempSync(path.join(tmpdir(), 'mailwright-service-'))
+  const discard = async () => {
+    await database.drop()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
   const clock = shiftedClock()
   const config = loadConfig({
     NODE_ENV: 'test',
@@ -99,14 +162,20 @@ export async function startService(
     DNS_SERVERS: '127.0.0.1:1',
     ...env,
   })
-  const app = await startApp(config, log, clock)
+  const app = await startApp(config, log, clock).catch(async (error: unknown) => {
+    await discard()
+    throw error
+  })
+  const project = await makeProject(app, 'Test').catch(async (error: unknown) => {
+    await app.stop()
+    await discard()
+    throw error
+  })
   const pool = new pg.Pool({ connectionString: database.url, max: 4 })
   // The forced drop may end a connection that is still saying goodbye.
   pool.on('error', () => {})
   const url = `http://${app.config.host}:${app.config.port}`
   const call: Service['call'] = (method, pathname, options) => requestTo(`${url}${pathname}`, method, options)
-  const newProject = (name = 'Test') => makeProject(app, name)
-  const project = await newProject()
   return {
     app,
     url,
@@ -120,12 +189,11 @@ export async function startService(
     graphql: (query, variables, options) =>
       call('POST', '/graphql', { ...options, body: { query, variables } }),
     as: (who = project) => callerOf(url, who),
-    newProject,
+    newProject: (name = 'Test') => makeProject(app, name),
     stop: async () => {
       await app.stop()
       await pool.end()
-      await database.drop()
-      rmSync(dataDir, { recursive: true, force: true })
+      await discard()
     },
   }
 }
@@ -156,7 +224,7 @@ async function makeProject(app: App, name: string): Promise<Project> {
   const ctx = createCtx(app.services, systemOf(''), 'test')
   const { id, public: publicKey, secret } = await createProject(ctx, { name })
   const domain = `d${randomUUID().slice(0, 8)}.example`
-  await addDomain(createCtx(app.services, systemOf(id), 'test'), { domain })
+  await addDomain(createCtx(app.services, systemOf(id), 'test'), { domain }, { vouched: true })
   await app.services.database.prisma.domain.updateMany({
     where: { projectId: id },
     data: { status: 'VERIFIED' },

@@ -49,7 +49,7 @@ async function makeTemplate(url: string, directory: string): Promise<void> {
 export async function administer(serverUrl: string, statement: string): Promise<void> {
   const url = new URL(serverUrl)
   url.pathname = '/postgres'
-  const client = new pg.Client({ connectionString: url.href, connectionTimeoutMillis: 10_000 })
+  const client = new pg.Client({ connectionString: url.href, connectionTimeoutMillis: 60_000 })
   await client.connect()
   try {
     await client.query(statement)

@@ -14,6 +14,7 @@ export const turnOf = (projectId: string, given: Partial<Turn> = {}): Turn => ({
   isHeld: () => true,
   hasTime: () => true,
   askForMore: () => {},
+  askAgain: () => {},
   ...given,
 })
 

@@ -10,6 +10,8 @@ import {
   spanOfComparison,
   spanOfEqual,
   type TimeTest,
+  UNITS,
+  type Window,
 } from '../dates.rules.ts'
 import { contextTargetOf, OPERATORS_OF, type Target, targetOf } from '../fields.rules.ts'
 import {
@@ -19,8 +21,6 @@ import {
   OPERATORS,
   type Operator,
   type Test,
-  UNITS,
-  type Window,
 } from '../tree.rules.ts'
 import { type Node, partOf, readScalar, readText, readWord, refuse } from './read-node.rules.ts'
 

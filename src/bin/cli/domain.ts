@@ -1,12 +1,15 @@
 import type { Command } from 'commander'
-import { badRequest } from '../../errors.ts'
+import { type Ctx, projectIdOf } from '../../ctx.ts'
+import { badRequest, notFound } from '../../errors.ts'
+import { checkDomain } from '../../features/domains/check-domain.ts'
 import { type DnsRecord, readRecords } from '../../features/domains/dns-records.rules.ts'
 import { addDomainInput } from '../../features/domains/domains.input.ts'
 import { addDomain, forceVerified, listDomains, whereMailLeaves } from '../../features/domains/domains.ts'
 import type { Domain } from '../../generated/prisma/client.ts'
+import { asciiDomain } from '../../lib/net/domain-name.ts'
 import { checked, checkedId, type Output, withJson } from './options.ts'
 import { fields, table, time } from './output.ts'
-import { answer, answerWithServices, projectCtx } from './run.ts'
+import { type Answer, answerWithServices, projectCtx } from './run.ts'
 
 type OfDomain = Output & { project: string; domain: string }
 
@@ -61,26 +64,41 @@ function addVerify(domain: Command): void {
     domain
       .command('verify')
       .description(
-        'Let a domain count as verified, so that mail may come from it; it is added when it is new',
+        'Look at the DNS of a domain now, or with --force let it count as verified; then it is added when it is new',
       ),
   )
     .option('--force', 'without a look at DNS: you vouch for the domain')
     .action(({ project, domain: name, force, ...output }: OfDomain & { force?: boolean }) =>
-      force
-        ? answerWithServices(output, async (services) => {
-            const verified = await forceVerified(await projectCtx(services, project), name)
-            const text = `The domain ${verified.domain} counts as verified in the project ${project}.`
-            return { json: view(verified), text }
-          })
-        : answer(output, refuseWithoutForce),
+      answerWithServices(output, async (services) => {
+        const ctx = await projectCtx(services, project)
+        if (!force) return checkedAnswer(await checkByName(ctx, name))
+        const verified = await forceVerified(ctx, name)
+        const text = `The domain ${verified.domain} counts as verified in the project ${project}.`
+        return { json: view(verified), text }
+      }),
     )
 }
 
-async function refuseWithoutForce(): Promise<never> {
-  throw badRequest(
-    'DNS verification is not available from the CLI yet. With --force the domain counts as verified ' +
-      'without a look at DNS.',
-  )
+async function checkByName(ctx: Ctx, name: string): Promise<Domain> {
+  if (ctx.config.mail.provider === 'mailbox') {
+    throw badRequest(
+      'This command line has no mail provider in its settings, so it does not know what the domain needs. Run it with those of ' +
+        'the service (such as SMTP_URL), or with --force, which lets the domain count as verified without a look at DNS.',
+    )
+  }
+  const domains = await listDomains(ctx, projectIdOf(ctx))
+  const found = domains.find(({ domain }) => domain === asciiDomain(name))
+  if (!found) throw notFound('The domain', 'DOMAIN_NOT_FOUND')
+  return checkDomain(ctx, found)
+}
+
+function checkedAnswer(checked: Domain): Answer {
+  const records = readRecords(checked.records)
+  const rows = records.map(({ purpose, name, status, message }) => [purpose, status, name, message ?? '-'])
+  return {
+    json: view(checked),
+    text: `The domain ${checked.domain} is ${checked.status}.\n\n${table(['PURPOSE', 'STATUS', 'NAME', 'MESSAGE'], rows)}`,
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Services } from '../../ctx.ts'
 import { badRequest } from '../../errors.ts'
-import { changeSettings, type ProjectSettings } from '../../features/projects/project-settings.ts'
+import { changeSettings } from '../../features/projects/project-settings.ts'
 import {
   createProjectInput,
   projectLanguageInput,
@@ -14,8 +14,9 @@ import {
   rotateKeys,
   setProjectDisabled,
 } from '../../features/projects/projects.ts'
+import type { Tracking } from '../../generated/prisma/enums.ts'
 import { line } from '../../lib/fields.ts'
-import { LANGUAGES } from '../../lib/text/languages.ts'
+import { LANGUAGES, type Language } from '../../lib/text/languages.ts'
 import { checked, checkedId, checkedLimit, type Output, withJson } from './options.ts'
 import { fields, oneLine, table, time } from './output.ts'
 import { type Answer, answerWithServices, serviceCtx } from './run.ts'
@@ -100,6 +101,9 @@ function addRotateKeys(project: Command): void {
   )
 }
 
+/** The settings that the command line names. */
+type Named = { language?: Language; tracking?: Tracking }
+
 function addSet(project: Command): void {
   withJson(
     project
@@ -116,7 +120,7 @@ function addSet(project: Command): void {
         'whether opens and clicks are tracked: enabled, disabled, marketing-only (all but transactional mail)',
         checked(projectTrackingInput),
       ),
-  ).action(({ project: id, json = false, ...settings }: Output & { project: string } & ProjectSettings) =>
+  ).action(({ project: id, json = false, ...settings }: Output & { project: string } & Named) =>
     answerWithServices({ json }, async (services) => {
       const changed = Object.entries(settings)
       if (changed.length === 0) throw badRequest('Name a setting to change; --help lists them.')

@@ -1,4 +1,5 @@
-import { defineProjectWork, PRIORITIES } from '../../queue/define-work.ts'
+import { defineProjectWork } from '../../queue/define-work.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { campaignWork } from '../campaigns/campaign-work.ts'
 import { advanceCampaigns } from './advance-campaigns.ts'
 import { projectsWithCampaignWork } from './ledger.sql.ts'

@@ -1,7 +1,7 @@
 import { rangeEnd } from '../../audience/scan.sql.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
-import { PRIORITIES } from '../../queue/define-work.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { decide, testLimits } from '../campaign-variants/ab-tests.ts'
 import { conditionOf } from '../campaigns/audience.ts'
 import { type CampaignState, getCampaignState } from '../campaigns/find-campaign.ts'
@@ -35,6 +35,8 @@ const SLOW_MS = 1_000
 const FULL_MS = 200
 const WAITING_MS = 1_000
 const LONGEST_WAIT_MS = 30_000
+/** Until a campaign that the project's cap holds up looks again: the cap may be raised, or a new month have begun. */
+const CAPPED_MS = 30_000
 
 const FIRST_ID = earliestId(new Date(0))
 
@@ -67,7 +69,8 @@ async function send(tx: Ctx, campaign: CampaignState): Promise<Step> {
   // A few at a time would cost as much as many.
   if (wanted > 0 && room >= wanted && (isFrozen || wanted === CHUNK)) {
     const taken = await release(tx, campaign, wanted)
-    if (taken > 0) return { afterMs: 0 }
+    if (taken === 'capped' && isFrozen) return { afterMs: CAPPED_MS }
+    if (taken !== 'capped' && taken > 0) return { afterMs: 0 }
     if (isFrozen) return { afterMs: await waitForTurns(tx, campaign) }
   }
   if (!isFrozen) {
@@ -129,17 +132,31 @@ async function freeze(tx: Ctx, campaign: CampaignState): Promise<void> {
   })
 }
 
-/** Queues the messages of recipients whose turn it is; returns how many recipients were looked at. */
-async function release(tx: Ctx, campaign: CampaignState, limit: number): Promise<number> {
+/**
+ * Queues the messages of recipients whose turn it is, as many as the project's cap leaves room for; returns how many
+ * recipients were looked at, or that there is no room.
+ */
+async function release(tx: Ctx, campaign: CampaignState, limit: number): Promise<number | 'capped'> {
   const { projectId, id: campaignId, type } = campaign
-  const [done] = await tx.sql(turnsOf(campaign) === 'plain' ? releaseRecipients : releaseDue, {
-    ...{ projectId, campaignId, type, limit },
-    priority: PRIORITIES.campaign,
-    now: tx.now(),
-    clockShift: tx.services.clockShift(),
-  })
-  if (done && done.released > 0) tx.requestWork(mailDeliveryWork, PRIORITIES.campaign, 'left')
-  return done?.taken ?? 0
+  const { mailPermits } = tx.services
+  const now = tx.now()
+  const room = mailPermits ? await mailPermits.takeSome(projectId, 'CAMPAIGNS', limit, now) : limit
+  if (room === 0) return 'capped'
+  const { billed, free } = turnsOf(campaign) === 'plain' ? releaseRecipients : releaseDue
+  let made = 0
+  try {
+    const [done] = await tx.sql(mailPermits ? billed : free, {
+      ...{ projectId, campaignId, type, limit: room },
+      priority: PRIORITIES.campaign,
+      now,
+      clockShift: tx.services.clockShift(),
+    })
+    made = done?.made ?? 0
+    if (done && done.released > 0) tx.requestWork(mailDeliveryWork, PRIORITIES.campaign, 'left')
+    return done?.taken ?? 0
+  } finally {
+    await mailPermits?.giveBack(projectId, 'CAMPAIGNS', room - made, now)
+  }
 }
 
 /** Takes queued messages back. What is being handed over at this moment is looked at again until it is settled. */

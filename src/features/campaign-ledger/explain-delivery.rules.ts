@@ -7,6 +7,8 @@ export type DeliveryFacts = {
   contact: { isInAudience: boolean; isNew: boolean; subscribed: boolean; isSuppressed: boolean } | null
   error: string | null
   nextAttemptAt: Date | null
+  /** That time has not come. */
+  isPutOff: boolean
   isThrottled: boolean
   /** When its turn comes by its time zone; null when the campaign does not look at that. */
   turnAt: Date | null
@@ -63,9 +65,12 @@ function notListed({ campaign, contact }: DeliveryFacts): string {
     : 'The contact came into the audience after the sending had started, or it was cancelled before its turn.'
 }
 
-function onItsWay({ error, nextAttemptAt, isThrottled }: DeliveryFacts): string {
+function onItsWay({ error, nextAttemptAt, isPutOff, isThrottled }: DeliveryFacts): string {
   if (error !== null && nextAttemptAt !== null) {
     return `The message is tried again at ${nextAttemptAt.toISOString()}: ${error}`
+  }
+  if (isPutOff && nextAttemptAt !== null) {
+    return `The message waits until ${nextAttemptAt.toISOString()}: its destination takes no more mail before.`
   }
   return isThrottled
     ? 'The message waits in the delivery queue: the project sends as much a second as it may.'

@@ -1,5 +1,6 @@
 import { loadSubject } from '../../audience/load.ts'
 import { type Explanation, explainTree } from '../../audience/match.rules.ts'
+import { takeSearch } from '../../audience/take-search.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { notFound } from '../../errors.ts'
 import type { Email, Event, Suppression } from '../../generated/prisma/client.ts'
@@ -52,6 +53,7 @@ export async function explainDelivery(
       })
     : []
   const { nextAttemptAt = null, isThrottled = false } = queue ?? {}
+  const isPutOff = nextAttemptAt !== null && nextAttemptAt > ctx.now()
   const status = listed?.status ?? null
   const error = email ? email.error : null
   const { status: state, paused, type, localTime } = campaign
@@ -60,7 +62,7 @@ export async function explainDelivery(
   return {
     answer: answerOf({
       campaign: { status: state, paused, isMarketing: type !== 'TRANSACTIONAL' },
-      ...{ status, contact, error, nextAttemptAt, isThrottled, turnAt, waitsForWinner },
+      ...{ status, contact, error, nextAttemptAt, isPutOff, isThrottled, turnAt, waitsForWinner },
     }),
     ...{ status, nextAttemptAt, isThrottled, turnAt },
     variant: listed?.variant ?? null,
@@ -81,6 +83,7 @@ async function contactFacts(ctx: Ctx, campaign: CampaignState, id: string) {
   const everybody = { tree: { logic: 'AND' as const, groups: [] }, segments: new Map() }
   const subject = await loadSubject(ctx, id, audience ?? everybody)
   if (!subject) return null
+  if (audience) await takeSearch(ctx, audience, subject)
   const explanation = audience && explainTree(audience, subject, startedAt ?? ctx.now())
   const { email, subscribed } = subject.contact
   const suppression = await ctx.db.suppression.findUnique({

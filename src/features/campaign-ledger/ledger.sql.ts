@@ -4,10 +4,11 @@ import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { isKept } from '../../db/kept-contacts.sql.ts'
 import { statement, unpreparedStatement } from '../../db/sql.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
+import { billedCte, billedOrFree } from '../../messages/billing-tallies.sql.ts'
 import { insertDeliveries } from '../../messages/deliveries.sql.ts'
 import { addToCounters, SUMS, tallyCte } from '../../messages/ledger.sql.ts'
 import { mayReceiveSql } from '../../messages/may-receive.sql.ts'
-import type { Priority } from '../../queue/define-work.ts'
+import type { Priority } from '../../queue/priorities.ts'
 
 /*
  * Every statement that works on rows which an earlier part of it found joins them by all columns of their key, never by
@@ -142,7 +143,7 @@ const CONTENT = `content as materialized (
 const WINNER = '(select winner from campaigns where project_id = :projectId::uuid and id = :campaignId::uuid)'
 
 /** `next` says which recipients that are PENDING come next. */
-const release = (next: string): string => `
+const release = (next: string, billed: boolean): string => `
    with ${CONTENT},
    next as materialized (
      select project_id, campaign_id, contact_id, email_id, variant as was_variant, coalesce(variant, ${WINNER}) as variant
@@ -195,26 +196,33 @@ const release = (next: string): string => `
        where variant is not distinct from was_variant
      union all select project_id, campaign_id, was_variant, was, null from moved where variant is distinct from was_variant
      union all select project_id, campaign_id, variant, null, status from moved where variant is distinct from was_variant`)}
-   select count(*)::int as taken, (count(*) filter (where status = 'SENDING'))::int as released from judged`
+   ${billed ? `, ${billedCte('CAMPAIGNS', "(select project_id from judged where status = 'SENDING' and is_new)")}` : ''}
+   select count(*)::int as taken, (count(*) filter (where status = 'SENDING'))::int as released,
+     (count(*) filter (where status = 'SENDING' and is_new))::int as made from judged`
+
+type Released = { taken: number; released: number; made: number }
+
+const either = (name: string, next: string) =>
+  billedOrFree((billed) =>
+    statement<Releasing, Released>(`${name}${billed ? '-billed' : ''}`, release(next, billed)),
+  )
 
 /**
  * Puts the next recipients of a campaign that are PENDING into the delivery queue: their messages and deliveries are
  * written with the ledger, in one commit. Contacts that are gone, or may not get it any more, are left out. A message
- * that was there before the campaign was paused is used again. Index: campaign_recipients_project_id_campaign_id_status_…
+ * that was there before the campaign was paused is used again, and is not billed again. Index:
+ * campaign_recipients_project_id_campaign_id_status_…
  */
-export const releaseRecipients = statement<Releasing, { taken: number; released: number }>(
-  'release-recipients',
-  release('order by contact_id'),
-)
+export const releaseRecipients = either('release-recipients', 'order by contact_id')
 
 /**
  * The same for a campaign whose recipients wait for their turns, with those whose turn has come. Once the A/B test has a
  * winner it is everybody's turn. Index: campaign_recipients_due.
  */
-export const releaseDue = statement<Releasing, { taken: number; released: number }>(
+export const releaseDue = either(
   'release-due-recipients',
-  release(`and due_at is not null
-       and due_at <= case when ${WINNER} is null then ${DATABASE_NOW} else 'infinity' end order by due_at, contact_id`),
+  `and due_at is not null
+       and due_at <= case when ${WINNER} is null then ${DATABASE_NOW} else 'infinity' end order by due_at, contact_id`,
 )
 
 /** Milliseconds until the next turn of a recipient that waits for it; null: none does. Index: campaign_recipients_due. */

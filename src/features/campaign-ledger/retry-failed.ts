@@ -1,6 +1,6 @@
 import type { Ctx } from '../../ctx.ts'
 import { earliestId } from '../../lib/ids.ts'
-import { PRIORITIES } from '../../queue/define-work.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { workNow } from '../campaigns/campaign-work.ts'
 import { type Campaign, getCampaign, lockedCampaign } from '../campaigns/find-campaign.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'

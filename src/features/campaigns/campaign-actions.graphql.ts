@@ -7,10 +7,10 @@ import { ratesOf, recipientsOf } from '../../messages/campaign-counts.rules.ts'
 import { CampaignRef } from './campaigns.graphql.ts'
 import { localScheduleInput, sendCampaignInput, testCampaignInput } from './campaigns.input.ts'
 import { type CampaignState, getCampaignState } from './find-campaign.ts'
-import { followCampaign } from './follow-campaign.ts'
 import { scheduleLocally } from './local-times.ts'
 import { cancelCampaign, pauseCampaign, sendCampaign } from './run-campaign.ts'
 import { type CampaignTest, testCampaign } from './test-campaign.ts'
+import { watchCampaign } from './watch-campaign.ts'
 
 const TAG = 'Campaigns'
 const ID = requiredId('campaign')
@@ -46,7 +46,13 @@ builder.mutationField('sendCampaign', (t) =>
     rest: post('/campaigns/:id/send', TAG, {
       wrapped: true,
       besideData: 'message',
-      errors: ['BAD_REQUEST', 'CAMPAIGN_NOT_FOUND', 'DOMAIN_NOT_VERIFIED', 'CONFLICT'],
+      errors: [
+        'BAD_REQUEST',
+        'BILLING_LIMIT_EXCEEDED',
+        'CAMPAIGN_NOT_FOUND',
+        'DOMAIN_NOT_VERIFIED',
+        'CONFLICT',
+      ],
     }),
     args: {
       id: t.arg.id({ required: true, description: 'Id of the campaign; what is no UUID is 422.' }),
@@ -199,7 +205,7 @@ builder.subscriptionField('campaignProgress', (t) =>
     type: CampaignStatsRef,
     access: 'secretKey',
     args: { id: t.arg.id(ID) },
-    subscribe: (_root, args, ctx) => followCampaign(ctx, args.id),
+    subscribe: (_root, args, ctx) => watchCampaign(ctx, args.id),
     resolve: (campaign) => campaign,
   }),
 )

@@ -1,5 +1,6 @@
 import type { Ctx } from '../../ctx.ts'
-import { PRIORITIES, workKind } from '../../queue/define-work.ts'
+import { workKind } from '../../queue/job-queue.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { workAt } from './campaigns.sql.ts'
 
 /** A campaign of the project has something to do: it starts, goes on, is stopped, counted or removed. */

@@ -7,7 +7,7 @@ import type { CampaignCounts } from '../../messages/campaign-counts.rules.ts'
 import { insertDeliveries } from '../../messages/deliveries.sql.ts'
 import { countersOf, SUMS } from '../../messages/ledger.sql.ts'
 import { mayReceiveSql } from '../../messages/may-receive.sql.ts'
-import type { Priority } from '../../queue/define-work.ts'
+import type { Priority } from '../../queue/priorities.ts'
 
 /** The counters of campaigns, as they are at this moment. Keys: the primary ones. */
 export const campaignCounts = statement<

@@ -53,7 +53,14 @@ export async function scheduleLocally(
     }
     await tx.db.campaign.update({
       where: { projectId_id: { projectId, id } },
-      data: { status: 'SCHEDULED', scheduledFor: own, localTime, timeZone, updatedAt: tx.now() },
+      data: {
+        status: 'SCHEDULED',
+        scheduledFor: own,
+        scheduledAt: tx.now(),
+        localTime,
+        timeZone,
+        updatedAt: tx.now(),
+      },
       select: { id: true },
     })
     await workOn(tx, { projectId, id }, { at: first })

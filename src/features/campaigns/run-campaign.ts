@@ -37,6 +37,7 @@ export async function sendCampaign(
   }
   assertAllowed('send', known)
   await assertReceivers(ctx, known)
+  await assertRoom(ctx)
   const campaign = await ctx.atomically(async (tx) => {
     const locked = await lockedCampaign(tx, id, 'send')
     await tx.db.campaign.update({
@@ -47,6 +48,13 @@ export async function sendCampaign(
     return getCampaignState(tx, id)
   })
   return { campaign, message: 'The campaign is being sent.' }
+}
+
+/** Refuses to start a campaign that would send nothing this month. Throws BILLING_LIMIT_EXCEEDED. */
+async function assertRoom(ctx: Ctx): Promise<void> {
+  const permit = [projectIdOf(ctx), 'CAMPAIGNS', 1, ctx.now()] as const
+  await ctx.services.mailPermits?.take(...permit)
+  await ctx.services.mailPermits?.giveBack(...permit)
 }
 
 /** All recipients get it at the same time. */
@@ -70,7 +78,13 @@ async function scheduleCampaign(ctx: Ctx, id: string, time: Date): Promise<Campa
     const { projectId } = await lockedCampaign(tx, id, 'schedule')
     await tx.db.campaign.update({
       where: { projectId_id: { projectId, id } },
-      data: { status: 'SCHEDULED', scheduledFor: time, ...NOT_LOCAL, updatedAt: tx.now() },
+      data: {
+        status: 'SCHEDULED',
+        scheduledFor: time,
+        scheduledAt: tx.now(),
+        ...NOT_LOCAL,
+        updatedAt: tx.now(),
+      },
     })
     await workOn(tx, { projectId, id }, { at: time })
     return getCampaignState(tx, id)

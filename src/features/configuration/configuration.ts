@@ -13,15 +13,22 @@ export type PublicConfiguration = {
   }
 }
 
-/** Billing, sign-up, sign-in through others and sending over SMTP are not in this version: nothing turns them on. */
 export const publicConfiguration = (config: Config): PublicConfiguration => ({
   environment: config.environment,
   urls: { api: config.apiUrl, dashboard: config.dashboardUrl },
   features: {
-    billing: { enabled: false },
+    billing: { enabled: config.billing !== null },
     storage: { enabled: true, kind: config.storage.kind },
-    authProviders: { github: false, google: false },
-    signup: { disabled: true },
-    smtp: { enabled: false, domain: null, ports: [] },
+    authProviders: { github: config.oauth.github !== null, google: config.oauth.google !== null },
+    signup: { disabled: config.signupsDisabled },
+    smtp: smtpOf(config),
   },
 })
+
+function smtpOf({ smtpDoor }: Config): PublicConfiguration['features']['smtp'] {
+  const { submission = null, tls = null } = smtpDoor?.ports ?? {}
+  const ports = [submission, tls].filter((port) => port !== null)
+  return ports.length > 0 && smtpDoor
+    ? { enabled: true, domain: smtpDoor.domain, ports }
+    : { enabled: false, domain: null, ports: [] }
+}

@@ -1,4 +1,6 @@
-import { defineProjectWork, PRIORITIES, workKind } from '../../queue/define-work.ts'
+import { defineProjectWork } from '../../queue/define-work.ts'
+import { workKind } from '../../queue/job-queue.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { countFields, projectsToCountFields } from './field-coverage.ts'
 
 export const countFieldsJob = defineProjectWork({

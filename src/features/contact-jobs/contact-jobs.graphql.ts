@@ -7,9 +7,9 @@ import { type BulkResult, type FailedContact, readBulkResult } from './bulk.rule
 import { startBulk } from './bulk.ts'
 import { bulkContactsInput, importContactsInput, MAX_IMPORT_BYTES } from './contact-jobs.input.ts'
 import { BULK_TYPES, type BulkType, type ContactJob, cancelJob, getJob } from './contact-jobs.ts'
-import { followJob } from './follow-job.ts'
 import { type FailedRow, type ImportResult, readResult } from './import.rules.ts'
 import { startImport } from './import.ts'
+import { watchJob } from './watch-job.ts'
 
 const ContactJobTypeRef = builder.enumType('ContactJobType', {
   description: 'Kind of work that a job does to contacts.',
@@ -237,7 +237,7 @@ builder.subscriptionField('importProgress', (t) =>
     type: ImportJobRef,
     access: 'secretKey',
     args: { jobId: t.arg.id(JOB_ID) },
-    subscribe: (_root, { jobId }, ctx) => followJob(ctx, jobId, ['IMPORT']),
+    subscribe: (_root, { jobId }, ctx) => watchJob(ctx, jobId, ['IMPORT']),
     resolve: (job) => job,
   }),
 )
@@ -248,7 +248,7 @@ builder.subscriptionField('bulkProgress', (t) =>
     type: BulkJobRef,
     access: 'secretKey',
     args: { jobId: t.arg.id(JOB_ID) },
-    subscribe: (_root, { jobId }, ctx) => followJob(ctx, jobId, BULK_TYPES),
+    subscribe: (_root, { jobId }, ctx) => watchJob(ctx, jobId, BULK_TYPES),
     resolve: (job) => job,
   }),
 )

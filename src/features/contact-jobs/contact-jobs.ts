@@ -4,7 +4,7 @@ import { AppError, conflict, notFound } from '../../errors.ts'
 import type { ContactJob as ContactJobRow, Prisma } from '../../generated/prisma/client.ts'
 import type { ContactJobType, JobState } from '../../generated/prisma/enums.ts'
 import { isId, newId } from '../../lib/ids.ts'
-import { workKind } from '../../queue/define-work.ts'
+import { workKind } from '../../queue/job-queue.ts'
 import { endJob } from './contact-jobs.sql.ts'
 
 /** A job without its file and the survey of it, which have megabytes. */

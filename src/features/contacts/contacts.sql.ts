@@ -3,13 +3,15 @@ import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { statement } from '../../db/sql.ts'
 import type { Contact } from '../../generated/prisma/client.ts'
 import type { Consumer } from '../../generated/prisma/enums.ts'
-import { type UpsertOutcome, upsertContactCtes } from './upsert-contact.sql.ts'
+import { mergeAlters, mergeAssignments, type UpsertOutcome, upsertContactCtes } from './upsert-contact.sql.ts'
 
 /** Every column of a contact, by the names that the service uses; `alias` is the contact's relation. */
 export const contactColumns = (alias: string): string =>
   `${alias}.project_id as "projectId", ${alias}.id, ${alias}.email, ${alias}.subscribed, ${alias}.data,
    ${alias}.subscription_event_id as "subscriptionEventId", ${alias}.created_at as "createdAt",
    ${alias}.updated_at as "updatedAt"`
+
+const MERGE = { subscribed: ':subscribed', set: ':set', unset: ':unset' }
 
 /**
  * Returns no row when a concurrent statement was faster and nothing is left to change: this one has read an
@@ -30,18 +32,14 @@ export const upsertContact = statement<
 >(
   'upsert-contact',
   `with person as (select :projectId::uuid as project_id, :id::uuid as id, :email::text as email),
-   ${upsertContactCtes({ subscribed: ':subscribed', defaultSubscribed: 'true', set: ':set', unset: ':unset' })},
+   ${upsertContactCtes({ ...MERGE, defaultSubscribed: 'true' })},
    ${contactCtes({ set: ':set', unset: ':unset', source: ':source' })}
-   select ${contactColumns('contact')}, outcome, ${heard('heard_contact')} as heard from contact
-   where outcome <> 'unchanged'
-     or subscribed = coalesce(:subscribed::boolean, subscribed)
-       and data = (data || :set::jsonb) - :unset::text[]`,
+   select ${contactColumns('c')}, outcome, ${heard('heard_contact')} as heard from contact c
+   where outcome <> 'unchanged' or not (${mergeAlters(MERGE)})`,
 )
 
 /** Whether the requested change would alter the contact `c`. */
-const MAKES_A_DIFFERENCE = `(c.email <> coalesce(:email::text, c.email)
-  or c.subscribed <> coalesce(:subscribed::boolean, c.subscribed)
-  or c.data <> (c.data || :set::jsonb) - :unset::text[])`
+const MAKES_A_DIFFERENCE = `(c.email <> coalesce(:email::text, c.email) or ${mergeAlters(MERGE)})`
 
 export type ContactChange = {
   projectId: string
@@ -65,11 +63,7 @@ export const changeContact = statement<ContactChange, Contact & { outdated: bool
   'change-contact',
   `with changed as (
      update contacts c set email = coalesce(:email::text, c.email),
-       subscribed = coalesce(:subscribed::boolean, c.subscribed),
-       data = (c.data || :set::jsonb) - :unset::text[],
-       subscription_event_id = case when c.subscribed <> coalesce(:subscribed::boolean, c.subscribed)
-         then :eventId::uuid else c.subscription_event_id end,
-       updated_at = :now::timestamptz
+       ${mergeAssignments(MERGE, ':eventId::uuid')}
      where c.project_id = :projectId::uuid and c.id = :id::uuid and c.email not like '${ERASED}%'
        and ${MAKES_A_DIFFERENCE}
      returning *

@@ -29,13 +29,20 @@ const WAITING = `waiting as (
   where d.project_id = :projectId::uuid and e.project_id = :projectId::uuid and e.id = d.email_id
     and e.contact_id = any(:ids::uuid[]))`
 
+/** Their steps are deleted, and counted, all at once: by the foreign key each execution would take its own along. */
+const EXECUTIONS = `steps as (
+     delete from step_executions s using workflow_executions x where x.project_id = :projectId::uuid
+       and x.contact_id = any(:ids::uuid[]) and s.project_id = :projectId::uuid and s.execution_id = x.id),
+   executions as (delete from workflow_executions where project_id = :projectId::uuid
+     and contact_id = any(:ids::uuid[]))`
+
 /**
- * Deletes contacts; their emails, events, memberships and executions go with them, by the
+ * Deletes contacts; their emails, events and memberships go with them, by the
  * foreign keys. They stay in the ledgers of campaigns, which have to add up. Returns the files of their mail.
  */
 export const deleteContacts = statement<{ projectId: string; ids: string[] }, { sets: string[] }>(
   'delete-contacts',
-  `with ${WAITING}, ${DELETED_RECIPIENTS},
+  `with ${WAITING}, ${DELETED_RECIPIENTS}, ${EXECUTIONS},
    deleted as (delete from contacts where project_id = :projectId::uuid and id = any(:ids::uuid[]))
    select coalesce(array_agg(distinct attachment_set_id::text), '{}') as sets from emails
    where project_id = :projectId::uuid and contact_id = any(:ids::uuid[]) and attachment_set_id is not null`,
@@ -47,8 +54,7 @@ export const hideContacts = statement<{ projectId: string; ids: string[] }>(
   `with ${WAITING}, ${DELETED_RECIPIENTS},
    memberships as (delete from segment_members where project_id = :projectId::uuid
      and contact_id = any(:ids::uuid[])),
-   executions as (delete from workflow_executions where project_id = :projectId::uuid
-     and contact_id = any(:ids::uuid[])),
+   ${EXECUTIONS},
    calls as (delete from webhook_messages where project_id = :projectId::uuid and contact_id = any(:ids::uuid[]))
    update contacts set email = '${ERASED}' || id, subscribed = false, data = '{}', subscription_event_id = null
    where project_id = :projectId::uuid and id = any(:ids::uuid[])`,
@@ -193,9 +199,20 @@ export const forgetInJobs = statement<{ projectId: string; emails: string[] }>(
      where error ->> 'email' = any(:emails::text[]))`,
 )
 
+/** Removes what was reported of mail to addresses: it is applied within seconds, or kept for the operator; both are few. */
+export const forgetInReports = statement<{ projectId: string; emails: string[] }>(
+  'forget-in-reports',
+  `with waiting as (
+     delete from mail_reports where project_id = :projectId::uuid and recipient = any(:emails::text[])
+   )
+   delete from unmatched_reports
+   where (project_id = :projectId::uuid or project_id is null) and recipient = any(:emails::text[])`,
+)
+
 /**
  * Looks at the first stored answers (kept for repeats of requests) with keys greater than `after`, and
- * removes those that name a deleted contact. A repeat of such a request is then refused, not run again.
+ * removes those that name a deleted contact. A repeat of such a request is then refused, not run again. The list of
+ * keys keeps Postgres from comparing every stored answer with every key of the page where it takes the table for small.
  */
 export const eraseAnswers = statement<{ projectId: string; after: string; limit: number }, { key: string }>(
   'erase-answers',
@@ -203,12 +220,15 @@ export const eraseAnswers = statement<{ projectId: string; after: string; limit:
      select key, response from idempotency_keys where project_id = :projectId::uuid and key > :after
        order by key limit :limit::int
    ),
-   erased as (
-     update idempotency_keys k set response = null from page
-     where k.project_id = :projectId::uuid and k.key = page.key and exists (
+   naming as (
+     select key from page where exists (
        select from regexp_matches(page.response, '"contact":\\{"id":"([0-9a-f-]{36})"', 'g') as named (ids)
        where not exists (select from contacts c where c.project_id = :projectId::uuid
          and c.id = named.ids[1]::uuid))
+   ),
+   erased as (
+     update idempotency_keys set response = null
+     where project_id = :projectId::uuid and key = any(array(select key from naming))
    )
    select key from page order by key desc limit 1`,
 )

@@ -1,10 +1,11 @@
 import { uncountContacts } from '../../changes/event-counts.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { newId } from '../../lib/ids.ts'
-import { workKind } from '../../queue/define-work.ts'
+import { workKind } from '../../queue/job-queue.ts'
 import {
   deleteContacts,
   forgetInJobs,
+  forgetInReports,
   hideContacts,
   holdToErase,
   noteErasures,
@@ -33,7 +34,9 @@ export async function eraseContacts(ctx: Ctx, ids: string[]): Promise<string[]> 
     await uncountContacts(tx, few)
     const [deleted] = await tx.sql(deleteContacts, { projectId, ids: few })
     if (many.length > 0) await tx.sql(hideContacts, { projectId, ids: many })
-    await tx.sql(forgetInJobs, { projectId, emails: held.map(({ email }) => email) })
+    const emails = held.map(({ email }) => email)
+    await tx.sql(forgetInJobs, { projectId, emails })
+    await tx.sql(forgetInReports, { projectId, emails })
     // The contacts that are deleted already share one erasure, the first, which also removes their files.
     const contactIds = [null, ...many]
     const erasureIds = contactIds.map(() => newId(tx.now()))

@@ -1,16 +1,56 @@
 /** Outcome for a contact. */
 export type UpsertOutcome = 'created' | 'updated' | 'unchanged'
 
-/** Parameters of a statement (":subscribed"), columns of `person`, or expressions. */
-export type UpsertParameters = {
+/** What is merged into the contact `c`, as parameters of a statement (":subscribed"), columns, or expressions. */
+type Merge = {
   /** boolean; null keeps the state of a known contact. */
   subscribed: string
-  /** boolean: the state of a new contact when `subscribed` is null. */
-  defaultSubscribed: string
   /** jsonb object and text array, both from `readData`. */
   set: string
   unset: string
 }
+
+/** The values of the columns after the merge. */
+const merged = ({ subscribed, set, unset }: Merge) => ({
+  subscribed: `coalesce(${subscribed}::boolean, c.subscribed)`,
+  data: `(c.data || ${set}::jsonb) - ${unset}::text[]`,
+})
+
+/** boolean: whether the merge alters the contact. */
+export const mergeAlters = (merge: Merge): string =>
+  Object.entries(merged(merge))
+    .map(([column, value]) => `c.${column} <> ${value}`)
+    .join(' or ')
+
+/** The assignments of the merge. `eventId` is that of the event which records a change of the subscription. */
+export const mergeAssignments = (merge: Merge, eventId: string): string => {
+  const { subscribed, data } = merged(merge)
+  return `subscribed = ${subscribed}, data = ${data},
+    subscription_event_id = case when c.subscribed <> ${subscribed} then ${eventId} else c.subscription_event_id end,
+    updated_at = :now::timestamptz`
+}
+
+/** The same for contacts by their addresses, with columns of `person`. */
+export type UpsertParameters = Merge & {
+  /** boolean: the state of a new contact when `subscribed` is null. */
+  defaultSubscribed: string
+}
+
+const newContacts = ({ subscribed, defaultSubscribed, set }: UpsertParameters): string =>
+  `(project_id, id, email, subscribed, data, created_at, updated_at)
+    select project_id, id, email, coalesce(${subscribed}::boolean, ${defaultSubscribed}::boolean),
+      ${set}::jsonb, :now::timestamptz, :now::timestamptz
+    from person`
+
+/**
+ * The CTE `contact` as below, for addresses that no contact had a moment ago. When a concurrent request has created the
+ * same contact, its unique address is violated.
+ */
+export const insertContactCte = (p: UpsertParameters): string => `
+  contact as (
+    insert into contacts ${newContacts(p)}
+    returning *, 'created' as outcome, false as subscription_changed
+  )`
 
 /**
  * The one way to create or change a contact by its address, as the CTEs `merged` and `contact` of a larger
@@ -28,22 +68,12 @@ export type UpsertParameters = {
  */
 export const upsertContactCtes = (p: UpsertParameters): string => `
   merged as (
-    insert into contacts as c (project_id, id, email, subscribed, data, created_at, updated_at)
-    select project_id, id, email, coalesce(${p.subscribed}::boolean, ${p.defaultSubscribed}::boolean),
-      ${p.set}::jsonb, :now::timestamptz, :now::timestamptz
-    from person
+    insert into contacts as c ${newContacts(p)}
     where (
-      select c.subscribed = coalesce(${p.subscribed}::boolean, c.subscribed)
-        and c.data = (c.data || ${p.set}::jsonb) - ${p.unset}::text[]
-      from contacts c where c.project_id = person.project_id and c.email = person.email) is not true
-    on conflict (project_id, email) do update set
-      subscribed = coalesce(${p.subscribed}::boolean, c.subscribed),
-      data = (c.data || excluded.data) - ${p.unset}::text[],
-      subscription_event_id = case when c.subscribed <> coalesce(${p.subscribed}::boolean, c.subscribed)
-        then excluded.id else c.subscription_event_id end,
-      updated_at = :now::timestamptz
-    where c.subscribed <> coalesce(${p.subscribed}::boolean, c.subscribed)
-      or c.data <> (c.data || excluded.data) - ${p.unset}::text[]
+      select ${mergeAlters(p)}
+      from contacts c where c.project_id = person.project_id and c.email = person.email) is not false
+    on conflict (project_id, email) do update set ${mergeAssignments({ ...p, set: 'excluded.data' }, 'excluded.id')}
+    where ${mergeAlters({ ...p, set: 'excluded.data' })}
     returning *
   ),
   contact as (

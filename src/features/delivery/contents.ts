@@ -4,7 +4,7 @@ import { ByteCache } from '../../lib/byte-cache.ts'
 import { LAST_ID } from '../../lib/ids.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import { PartedText } from '../../lib/text/parted-text.ts'
-import type { OutgoingMail, Together } from '../../mail/mailer.ts'
+import type { Together } from '../../mail/mailer.ts'
 import { textTemplateOf } from '../../templating/text-template.ts'
 import {
   type CampaignContent,
@@ -14,6 +14,7 @@ import {
 } from '../emails/campaign-sources.ts'
 import { commonParts, compose, composedVariables } from '../emails/compose.ts'
 import type { DueEmail } from './delivery.sql.ts'
+import type { MailBody } from './outbox.ts'
 import { CANCELLED, givenBack, givenUp, type Outcome, type Rendered } from './outcome.ts'
 import type { TextParts } from './text-parts.ts'
 
@@ -23,9 +24,6 @@ const BYTES = { entry: 500, character: 4 }
 
 /** A message for whose rendering there was no room is tried again after so many milliseconds. */
 const BUSY_MS = 2_000
-
-/** What a message says; messages of a campaign that may leave together have it in parts. */
-export type MailBody = Pick<OutgoingMail, 'html' | 'text' | 'parts'>
 
 /** A message as it is handed over. `rendered` is null unless it is a campaign's, which is rendered here. */
 export type Content = {
@@ -61,7 +59,8 @@ export class Contents {
   async of(ctx: Ctx, email: DueEmail, size: number): Promise<Content | Outcome> {
     const { projectId, campaignId, variant, html } = email
     if (campaignId === null || html !== null) {
-      const body = html === null ? null : { html, text: await this.#texts.of(projectId, html) }
+      const body =
+        html === null ? null : { html, text: email.text ?? (await this.#texts.of(projectId, html)) }
       return { email, body, rendered: null }
     }
     try {
@@ -153,7 +152,7 @@ async function readSource(
 /** Null when the provider would find words of its own in them. */
 async function sharedParts(ctx: Ctx, source: CampaignSource, { words }: Together): Promise<Source['common']> {
   const common = await commonParts(ctx, source, source.tracking)
-  const said = [...common.html, ...common.text, source.from.name ?? '']
+  const said = [...common.html, ...common.text, source.from.name ?? '', source.footerText ?? '']
   return said.some((part) => words.test(part)) ? null : common
 }
 

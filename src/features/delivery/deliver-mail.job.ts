@@ -1,16 +1,11 @@
 import type { Ctx, Services } from '../../ctx.ts'
 import { Headroom } from '../../lib/async/headroom.ts'
-import { SingleFile } from '../../lib/async/pauses.ts'
+import { Pauses, SingleFile } from '../../lib/async/pauses.ts'
 import { Slots } from '../../lib/async/slots.ts'
 import type { Mailer } from '../../mail/mailer.ts'
 import type { Metrics } from '../../observe/metrics.ts'
-import {
-  defineProjectWork,
-  PRIORITIES,
-  type ProjectWork,
-  type SliceResult,
-  type Turn,
-} from '../../queue/define-work.ts'
+import { defineProjectWork, type ProjectWork, type SliceResult, type Turn } from '../../queue/define-work.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { ProviderWatch } from '../provider-troubles/provider-watch.ts'
 import { Contents } from './contents.ts'
 import { deliver, type Parts } from './deliver.ts'
@@ -55,6 +50,7 @@ export function deliverMailJob(
     settler: new Settler(services),
     contents: new Contents(new TextParts(services), together),
     large: new SingleFile(),
+    pauses: new Pauses(),
     connections: new Slots(mailer.concurrency, {
       perOwner: mostOf(mailer.concurrency),
       beforeOthers: () => headroom.allowed,
@@ -134,7 +130,12 @@ async function takeAndDeliver(ctx: Ctx, parts: Parts, turns: TakeTurns, turn: Tu
   if (!turn.isHeld() || turn.signal.aborted) return 'more'
   const { emails, left, throttledMs } = await turns.take(turn)
   if (left !== null) turn.askForMore(left)
+  // A message that takes long must not hold up those whose turn comes meanwhile.
+  const soonMs = left === null ? parts.handOver.lookAfter(turn.projectId) : null
+  if (soonMs !== null) turn.askAgain(soonMs)
   await deliver({ ctx, parts, turns, turn }, emails)
   if (throttledMs !== null) return { afterMs: throttledMs }
-  return left === null ? 'done' : 'more'
+  if (left !== null) return 'more'
+  const afterMs = parts.handOver.lookAfter(turn.projectId)
+  return afterMs === null ? 'done' : { afterMs }
 }

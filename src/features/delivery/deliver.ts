@@ -1,9 +1,10 @@
 import type { Ctx } from '../../ctx.ts'
 import { beforeAbort } from '../../lib/async/before-abort.ts'
-import { Pauses, type SingleFile } from '../../lib/async/pauses.ts'
+import type { Pauses, SingleFile } from '../../lib/async/pauses.ts'
 import type { Slots } from '../../lib/async/slots.ts'
 import type { Together } from '../../mail/mailer.ts'
-import { PRIORITIES, type Turn } from '../../queue/define-work.ts'
+import type { Turn } from '../../queue/define-work.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import type { Content, Contents } from './contents.ts'
 import { type DueEmail, readDueMail } from './delivery.sql.ts'
 import type { HandOver } from './hand-over.ts'
@@ -28,6 +29,9 @@ const GATHER_MS = 1_000
 /** A message that was read holds for so long. One that has waited longer for a connection is read once more. */
 const FRESH_MS = 1_500
 
+/** Mail whose destination has no connection to spare is tried again after so many milliseconds. */
+const BUSY_MS = 500
+
 /** Mail that could not be read is tried again after so many milliseconds. */
 const UNREADABLE_MS = 5_000
 
@@ -39,6 +43,8 @@ export type Parts = {
   settler: Settler
   contents: Contents
   large: SingleFile
+  /** All slices that render many messages pause together, as if they were one. */
+  pauses: Pauses
   connections: Slots
   bytes: Slots
 }
@@ -104,7 +110,6 @@ async function deliverGathered(run: Run, emails: TakenEmail[]): Promise<void> {
   const giveBytes = await parts.bytes.take(emails.length * WAITING_BYTES, turn.projectId, { urgent })
   try {
     const gathering = new Gathering(run)
-    const pauses = new Pauses()
     for (let start = 0; start < emails.length; start += READ_COUNT) {
       const some = emails.slice(start, start + READ_COUNT)
       const read = await readInTurn(run, some)
@@ -113,7 +118,7 @@ async function deliverGathered(run: Run, emails: TakenEmail[]): Promise<void> {
         if ('status' in ready) gathering.settle(taken, ready)
         else if (ready.body?.parts) await gathering.add(ready)
         else apart.push(taken)
-        await pauses.whenDue()
+        await parts.pauses.whenDue()
       }
     }
     await gathering.end()
@@ -178,9 +183,15 @@ const readInTurn = async (run: Run, emails: TakenEmail[]): Promise<Read> =>
 /** Another worker may have got the turn, or the process stops: then nothing is handed over here. */
 const isHeld = ({ turn }: Run): boolean => turn.isHeld() && !turn.signal.aborted
 
-async function readAll({ ctx }: Run, emails: TakenEmail[]): Promise<Due | 'unreadable'> {
-  const params = { projectIds: emails.map(({ projectId }) => projectId), ids: emails.map(({ id }) => id) }
-  const rows = await ctx.services.database.delivery(readDueMail, params).catch((error: unknown) => {
+async function readAll({ ctx, turn }: Run, emails: TakenEmail[]): Promise<Due | 'unreadable'> {
+  const { delivery, freshMail } = ctx.services.database
+  const sql = turn.standing === 'fresh' ? freshMail : delivery
+  const params = {
+    clockShift: ctx.services.clockShift(),
+    projectIds: emails.map(({ projectId }) => projectId),
+    ids: emails.map(({ id }) => id),
+  }
+  const rows = await sql(readDueMail, params).catch((error: unknown) => {
     ctx.log.warn({ err: error }, 'mail could not be read and waits')
     return 'unreadable' as const
   })
@@ -194,7 +205,8 @@ async function prepare(run: Run, taken: TakenEmail, read: Read): Promise<Ready |
   if (read === 'unreadable') return givenBack(null, UNREADABLE_MS)
   const due = read.rows.get(taken.id)
   if (!due) return GONE
-  const stopped = stoppedWith(due)
+  // Mail that is put off costs no rendering and no connection.
+  const stopped = stoppedWith(due) ?? parts.handOver.putOff(taken, due)
   if (stopped) return stopped
   // The content comes before the connection: others must not wait for a connection because a rendering takes long.
   const making = beforeAbort(turn.signal, parts.contents.of(ctx, due, taken.size))
@@ -211,12 +223,14 @@ function unprepared({ ctx }: Run, emails: TakenEmail[], error: unknown): Outcome
 
 type Done = { taken: TakenEmail; outcome: Outcome; handOverMs: number | null }
 
+const notHandedOver = (taken: TakenEmail, outcome: Outcome): Done => ({ taken, outcome, handOverMs: null })
+
 /** One message, or several that may leave together; those that are refused together are tried in smaller parts. */
 async function handOver(run: Run, some: Ready[]): Promise<void> {
   const done = await tryToHandOver(run, some).catch((error: unknown): Done[] => {
     const emails = some.map(({ taken }) => taken)
     const outcome = unprepared(run, emails, error)
-    return emails.map((taken) => ({ taken, outcome, handOverMs: null }))
+    return emails.map((taken) => notHandedOver(taken, outcome))
   })
   if (done) {
     await Promise.all(done.map(({ taken, outcome, handOverMs }) => settle(run, taken, outcome, handOverMs)))
@@ -232,6 +246,10 @@ async function tryToHandOver(run: Run, some: Ready[]): Promise<Done[] | null> {
   // A turn of a backlog may have met mail that cannot wait for the rest of it.
   const isUrgent = some.some(({ taken }) => taken.priority === PRIORITIES.transactional)
   const urgent = turn.standing === 'fresh' || isUrgent
+  const only = some.length === 1 ? some[0]?.taken : undefined
+  // Nobody holds a connection of the provider while waiting for one of a destination.
+  const giveDestination = await parts.handOver.connect(only)
+  if (!giveDestination) return some.map(({ taken }) => notHandedOver(taken, givenBack(null, BUSY_MS)))
   const giveConnection = await parts.connections.take(1, turn.projectId, { urgent })
   try {
     if (some.length > 1 || some.some(({ taken }) => taken.size > LARGE_BYTES)) await parts.large.next()
@@ -250,12 +268,12 @@ async function tryToHandOver(run: Run, some: Ready[]): Promise<Done[] | null> {
     ]
   } finally {
     giveConnection()
+    giveDestination()
   }
 }
 
 /** Returns messages with their content and all else as it is at this moment, or why they are not handed over. */
 async function refreshed(run: Run, some: Ready[]): Promise<(Ready | Done)[]> {
-  const notHandedOver = (taken: TakenEmail, outcome: Outcome): Done => ({ taken, outcome, handOverMs: null })
   if (!isHeld(run)) return some.map(({ taken }) => notHandedOver(taken, givenBack(null)))
   const isFresh = ({ readAt }: Ready) => performance.now() - readAt < FRESH_MS
   if (some.every(isFresh)) return some
@@ -273,6 +291,7 @@ async function refreshed(run: Run, some: Ready[]): Promise<(Ready | Done)[]> {
 }
 
 async function settle(run: Run, taken: TakenEmail, outcome: Outcome, handOverMs: number | null = null) {
+  run.parts.handOver.ended(taken, handOverMs)
   await run.parts.settler.settle(taken, outcome)
   run.turns.release(handOverMs)
 }

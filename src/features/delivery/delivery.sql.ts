@@ -2,7 +2,9 @@ import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
 import type { CampaignStatus, DomainStatus, MessageType } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
-import type { Priority } from '../../queue/define-work.ts'
+import type { MailAttachment, MailHeader } from '../../mail/mailer.ts'
+import type { Priority } from '../../queue/priorities.ts'
+import { limitOfToday, scheduleText } from './pacing/warm-up.sql.ts'
 
 /** A project that has mail due, with the most urgent priority of it. */
 export type ProjectWithDueMail = { projectId: string; priority: Priority }
@@ -147,7 +149,9 @@ export type DueEmail = {
   sourceType: string
   attachmentSetId: string | null
   html: string | null
-  headers: { name: string; value: string }[] | null
+  /** The plain-text part; null when it is made from the HTML. */
+  text: string | null
+  headers: MailHeader[] | null
   dkimSelector: string | null
   dkimPrivateKey: Buffer | null
   dkimDomain: string | null
@@ -155,6 +159,8 @@ export type DueEmail = {
   domainStatus: DomainStatus | null
   /** That status counts only where mail stays in the mailbox. */
   domainMailboxOnly: boolean | null
+  /** The warm-up of that domain, to tell when it was changed; null when today is no day of one. */
+  warmUp: string | null
   contactId: string
   /** Of the contact, for messages that are rendered at the hand-over; null for others. */
   data: JsonObject | null
@@ -167,15 +173,16 @@ export type DueEmail = {
  * Reads all that is needed to hand over messages, as it is at this moment. Messages that have been deleted meanwhile
  * have no row. Keys: the primary ones, domains_domain_key.
  */
-export const readDueMail = statement<{ projectIds: string[]; ids: string[] }, DueEmail>(
+export const readDueMail = statement<{ clockShift: number; projectIds: string[]; ids: string[] }, DueEmail>(
   'read-due-mail',
   `select e.project_id as "projectId", e.id, e.to_email as "toEmail", e.to_name as "toName", e."from",
      e.from_name as "fromName", e.reply_to as "replyTo", e.subject, e.type, e.message_id as "messageId",
      e.created_at as "createdAt", c.subscribed, s.email is not null as suppressed,
      e.template_id as "templateId", e.campaign_id as "campaignId", e.variant, e.source_type as "sourceType",
-     e.attachment_set_id as "attachmentSetId", content.html, content.headers,
+     e.attachment_set_id as "attachmentSetId", content.html, content.text, content.headers,
      d.dkim_selector as "dkimSelector", d.dkim_private_key as "dkimPrivateKey", d.domain as "dkimDomain",
-     d.status as "domainStatus", d.mailbox_only as "domainMailboxOnly", e.contact_id as "contactId",
+     d.status as "domainStatus", d.mailbox_only as "domainMailboxOnly",
+     case when ${limitOfToday('d')} is not null then ${scheduleText('d')} end as "warmUp", e.contact_id as "contactId",
      case when e.campaign_id is not null then c.data end as data,
      campaign.status as "campaignStatus", campaign.paused as "campaignPaused"
    from unnest(:projectIds::uuid[], :ids::uuid[]) as asked (project_id, id)
@@ -193,7 +200,7 @@ export const attachmentsOfSet = statement<
   {
     filename: string
     contentType: string
-    disposition: 'attachment' | 'inline'
+    disposition: MailAttachment['disposition']
     contentId: string | null
     content: Buffer
   }

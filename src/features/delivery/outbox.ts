@@ -1,20 +1,31 @@
 import type { Services } from '../../ctx.ts'
-import { decrypt, deriveKey } from '../../lib/secrets.ts'
-import type { DkimKey, OutgoingMail } from '../../mail/mailer.ts'
-import type { MailBody } from './contents.ts'
+import type { DkimKey, MailHeader, OutgoingMail } from '../../mail/mailer.ts'
 import { attachmentsOfSet, type DueEmail } from './delivery.sql.ts'
 
+/** What a message says; messages of a campaign that may leave together have it in parts. */
+export type MailBody = Pick<OutgoingMail, 'html' | 'text' | 'parts'>
+
 const MAX_KEYS = 1_000
+
+/**
+ * Custom headers, and the lists of recipients of a message that names others than its own recipient; no request can set
+ * headers with those names.
+ */
+function shownHeaders(headers: MailHeader[]): Pick<OutgoingMail, 'headers' | 'shownTo' | 'shownCc'> {
+  return {
+    headers: headers.filter(({ name }) => name !== 'To' && name !== 'Cc'),
+    shownTo: headers.find(({ name }) => name === 'To')?.value,
+    shownCc: headers.find(({ name }) => name === 'Cc')?.value,
+  }
+}
 
 /** Puts a message in the form that providers take. */
 export class Outbox {
   readonly #services: Services
-  readonly #encryptionKey: Buffer
   readonly #dkimKeys = new Map<string, string>()
 
   constructor(services: Services) {
     this.#services = services
-    this.#encryptionKey = deriveKey(services.config.encryptionSecret, 'mailwright secrets at rest')
   }
 
   async outgoing(email: DueEmail, body: MailBody): Promise<OutgoingMail> {
@@ -39,7 +50,7 @@ export class Outbox {
         return body.text
       },
       parts: body.parts,
-      headers: email.headers ?? [],
+      ...shownHeaders(email.headers ?? []),
       attachments: files.map((file) => ({ ...file, contentId: file.contentId ?? undefined })),
       dkim: this.#dkimOf(email),
     }
@@ -47,9 +58,12 @@ export class Outbox {
 
   #dkimOf(email: DueEmail): DkimKey | undefined {
     const { dkimDomain, dkimSelector, dkimPrivateKey } = email
+    const { mail, sealing } = this.#services.config
+    // These providers sign with keys of their own, whose records are published instead.
+    if (mail.provider === 'mailgun' || mail.provider === 'ses') return undefined
     if (!dkimDomain || !dkimSelector || !dkimPrivateKey) return undefined
     const sealed = dkimPrivateKey.toString('base64')
-    const privateKey = this.#dkimKeys.get(sealed) ?? decrypt(this.#encryptionKey, dkimPrivateKey)
+    const privateKey = this.#dkimKeys.get(sealed) ?? sealing.open(dkimPrivateKey)
     if (this.#dkimKeys.size >= MAX_KEYS) this.#dkimKeys.clear()
     this.#dkimKeys.set(sealed, privateKey)
     return { domain: dkimDomain, selector: dkimSelector, privateKey }

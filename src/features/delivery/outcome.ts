@@ -2,9 +2,9 @@ import type { JsonObject } from '../../lib/json.ts'
 import { storableText } from '../../lib/text/storable.ts'
 import type { DeliveryResult } from '../../mail/mailer.ts'
 import { refusalToReceive } from '../../messages/may-receive.rules.ts'
-import type { MailBody } from './contents.ts'
-import { MAX_ATTEMPTS, retryDelay } from './delivery.rules.ts'
 import type { DueEmail, TakenRow } from './delivery.sql.ts'
+import type { MailBody } from './outbox.ts'
+import { MAX_ATTEMPTS, retryDelay } from './retry-schedule.rules.ts'
 import type { OutcomeStatus, RecipientOutcome } from './settle.sql.ts'
 
 /** A message that this worker has taken. */

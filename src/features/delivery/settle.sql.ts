@@ -1,8 +1,9 @@
-import { eventCtes } from '../../changes/changes.sql.ts'
+import { eventCtes, heard } from '../../changes/changes.sql.ts'
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { statement } from '../../db/sql.ts'
 import type { Consumer, RecipientStatus } from '../../generated/prisma/enums.ts'
 import { tallyCte } from '../../messages/ledger.sql.ts'
+import { lifecycleData } from '../../messages/lifecycle-data.sql.ts'
 
 /** PENDING means that the message is tried again later, GONE that it has been deleted. */
 export type OutcomeStatus = 'SENT' | 'PENDING' | 'FAILED' | 'SUPPRESSED' | 'CANCELLED' | 'GONE'
@@ -46,6 +47,12 @@ type Settling = {
 }
 
 /**
+ * The message was taken by the turn of its outcome. Written so that no index serves it: each message is found by its key, and
+ * not among all that the turn has taken.
+ */
+const IS_OURS = '(d.taken_by, d.taken_attempt) is not distinct from (o.job_id, o.attempt)'
+
+/**
  * Settles messages that were taken and records their events, in one commit. A status that a notification of the
  * provider has already raised is kept. Mail that another worker has taken since is left to it. A message that failed
  * stays as a dead letter, which is never due. Returns the projects in which somebody listens to one of the events.
@@ -62,8 +69,7 @@ export const settleDeliveries = statement<Settling, { projectId: string; heard: 
    ),
    done as (
      delete from deliveries d using outcome o
-     where d.project_id = o.project_id and d.email_id = o.email_id and d.taken_by = o.job_id
-       and d.taken_attempt = o.attempt and o.status in ('SENT', 'SUPPRESSED', 'CANCELLED', 'GONE')
+     where d.project_id = o.project_id and d.email_id = o.email_id and ${IS_OURS} and o.status in ('SENT', 'SUPPRESSED', 'CANCELLED', 'GONE')
      returning d.project_id, d.email_id, d.attempts, d.uncertain
    ),
    kept as (
@@ -71,8 +77,7 @@ export const settleDeliveries = statement<Settling, { projectId: string; heard: 
        due_at = case when o.status = 'FAILED' then 'infinity'
          else ${DATABASE_NOW} + o.delay_ms * interval '1 millisecond' end
      from outcome o
-     where d.project_id = o.project_id and d.email_id = o.email_id and d.taken_by = o.job_id
-       and d.taken_attempt = o.attempt and o.status in ('PENDING', 'FAILED')
+     where d.project_id = o.project_id and d.email_id = o.email_id and ${IS_OURS} and o.status in ('PENDING', 'FAILED')
      returning d.project_id, d.email_id, d.attempts, d.uncertain
    ),
    settled as (
@@ -105,24 +110,35 @@ export const settleDeliveries = statement<Settling, { projectId: string; heard: 
    select project_id as "projectId", array_agg(distinct consumer::text) as heard from heard_event group by 1`,
 )
 
+const UNKNOWN_OUTCOME = 'What became of the message could not be written down. It may have arrived.'
+
+type Dropping = { projectId: string; emailId: string; jobId: string; eventId: string; now: Date }
+
 /**
- * Takes messages out of the queue whose outcome the database refuses even without its details: they must not be sent
- * again. In the ledger of a campaign they have failed.
+ * Takes a message out of the queue whose outcome the database refuses even without its details: it must not be sent
+ * again. It has failed, in the ledger of a campaign as well.
  */
-export const dropDelivery = statement<{ projectId: string; emailId: string; jobId: string }>(
+export const dropDelivery = statement<Dropping, { projectId: string; heard: Consumer[] }>(
   'drop-delivery',
   `with gone as (
      delete from deliveries where project_id = :projectId::uuid and email_id = :emailId::uuid
        and taken_by = :jobId::uuid
-     returning project_id, email_id
+     returning project_id, email_id, attempts
+   ),
+   failed as (
+     update emails e set status = case when e.status = 'PENDING' then 'FAILED' else e.status end,
+       error = '${UNKNOWN_OUTCOME}', attempts = gone.attempts, updated_at = :now::timestamptz
+     from gone where e.project_id = gone.project_id and e.id = gone.email_id
+     returning e.project_id, e.id, e.campaign_id, e.contact_id,
+       ${lifecycleData('e')} || jsonb_build_object('reason', e.error) as data
    ),
    ledger as (
-     update campaign_recipients r set status = 'FAILED'
-     from gone join emails e on e.project_id = gone.project_id and e.id = gone.email_id
+     update campaign_recipients r set status = 'FAILED' from failed e
      where r.project_id = e.project_id and r.campaign_id = e.campaign_id and r.contact_id = e.contact_id
        and r.email_id = e.id and r.status = 'SENDING'
      returning r.project_id, r.campaign_id, r.variant, 'SENDING'::recipient_status as was, r.status
    ),
-   ${tallyCte('select * from ledger')}
-   select email_id from gone`,
+   ${tallyCte('select * from ledger')},
+   ${eventCtes(`select project_id, :eventId::uuid, contact_id, 'email.failed', id, data, :now::timestamptz from failed`)}
+   select project_id as "projectId", ${heard('heard_event')} as heard from gone`,
 )

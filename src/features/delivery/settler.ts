@@ -1,6 +1,7 @@
 import { wakeFollowers } from '../../changes/followers.ts'
 import type { Ctx, Services } from '../../ctx.ts'
 import { isDatabaseUnavailable, sqlState } from '../../db/sql.ts'
+import type { Consumer } from '../../generated/prisma/enums.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Outcome, TakenEmail } from './outcome.ts'
 import { dropDelivery, settleDeliveries } from './settle.sql.ts'
@@ -106,13 +107,16 @@ export class Settler {
         { err: error, emailId: email.id },
         'a delivery cannot be settled; it is not sent again',
       )
-      const { projectId, id: emailId, jobId } = email
-      await this.#services.database
-        .delivery(dropDelivery, { projectId, emailId, jobId })
-        .then(settled.written, (failure: unknown) => {
-          this.#tryLater([{ ...settled, outcome: plain }], failure)
-        })
+      await this.#drop(email).then(settled.written, (failure: unknown) => {
+        this.#tryLater([{ ...settled, outcome: plain }], failure)
+      })
     }
+  }
+
+  async #drop({ projectId, id: emailId, jobId }: TakenEmail): Promise<void> {
+    const now = this.#services.now()
+    const dropping = { projectId, emailId, jobId, eventId: newId(now), now }
+    this.#wake(await this.#services.database.delivery(dropDelivery, dropping))
   }
 
   async #write(batch: Settled[]): Promise<void> {
@@ -139,12 +143,16 @@ export class Settler {
         outcome.rendered?.variables ? JSON.stringify(outcome.rendered.variables) : null,
       ),
     })
+    this.#wake(heard)
+    for (const { written } of batch) written()
+  }
+
+  #wake(heard: { projectId: string; heard: Consumer[] }[]): void {
     for (const row of heard) {
       const { projectId } = row
       const requestWork: Ctx['requestWork'] = (kind, priority) =>
         this.#services.work.ask(kind, { projectId, priority })
       wakeFollowers({ requestWork }, [row])
     }
-    for (const { written } of batch) written()
   }
 }

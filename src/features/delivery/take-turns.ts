@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Services } from '../../ctx.ts'
-import { PRIORITIES, type Priority, type Turn } from '../../queue/define-work.ts'
+import type { Turn } from '../../queue/define-work.ts'
+import { PRIORITIES, type Priority } from '../../queue/priorities.ts'
 import { type TakenRow, takeDueMail } from './delivery.sql.ts'
 import type { TakenEmail } from './outcome.ts'
 
@@ -96,7 +97,9 @@ export class TakeTurns {
 
   #takeApart(turns: Turn[]): Promise<TakenRow[]> {
     const since = turns.map(({ projectId }) => this.#sinceOf(projectId))
-    return this.#services.database.delivery(takeDueMail, {
+    const { delivery, freshMail } = this.#services.database
+    const sql = turns.some(({ standing }) => standing === 'fresh') ? freshMail : delivery
+    return sql(takeDueMail, {
       clockShift: this.#services.clockShift(),
       defaultRate: this.#services.config.sendRatePerSecond,
       projectIds: turns.map(({ projectId }) => projectId),

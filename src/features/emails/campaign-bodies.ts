@@ -11,8 +11,8 @@ export const firstKeptId = (ctx: Ctx): string =>
   earliestId(new Date(ctx.now().getTime() - ctx.config.emailBodyRetentionDays * DAY_MS))
 
 /**
- * The bodies of messages of campaigns, rendered again from the campaign and the values that were kept of the contact, with
- * tracked links as the project has them at present. A message that was not sent, or whose retention has ended, or whose campaign was deleted, has none.
+ * The bodies of messages of campaigns, rendered again from the campaign and the values that were kept of the contact. Tracking,
+ * the footer's language and own text and whether the contact is subscribed are those of the present. A message that was not sent, or whose retention has ended, or whose campaign was deleted, has none.
  */
 export async function campaignBodies(ctx: Ctx, ids: string[]): Promise<Map<string, string>> {
   const projectId = projectIdOf(ctx)

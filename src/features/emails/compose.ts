@@ -20,6 +20,8 @@ export type MessageSource = {
   text?: string | null
   /** BCP 47 tag of the project's language; the footer speaks it to contacts whose `locale` is not known. */
   language: string
+  /** What the project adds to its footers, on one line or several. */
+  footerText: string | null
 }
 
 export type MessageContact = {
@@ -127,6 +129,17 @@ const NO_LINKS: SubscriptionLinks = { unsubscribeUrl: '', subscribeUrl: '', mana
 const usesLinks = ({ type, subject, body }: MessageSource): boolean =>
   type !== 'TRANSACTIONAL' || subject.includes('Url') || body.includes('Url')
 
+/** The variables that texts about a contact can show. Links are made for texts that may hold one. */
+export const variablesIn = (
+  config: Config,
+  texts: readonly string[],
+  contact: MessageContact,
+  extra: JsonObject,
+): JsonObject => {
+  const usesUrl = texts.some((text) => text.includes('Url'))
+  return variablesFor(contact, usesUrl ? subscriptionLinks(config, contact) : NO_LINKS, extra)
+}
+
 function variablesFor(contact: MessageContact, links: SubscriptionLinks, extra: JsonObject): JsonObject {
   const { contactId, email, subscribed, data, name } = contact
   const named = data.name !== undefined && data.name !== null
@@ -148,9 +161,14 @@ function variablesFor(contact: MessageContact, links: SubscriptionLinks, extra: 
 const holdsLink = (html: string, { unsubscribeUrl, manageUrl }: SubscriptionLinks): boolean =>
   html.includes(unsubscribeUrl) || html.includes(manageUrl)
 
-const footerOf = ({ from, language }: MessageSource, { data }: MessageContact, links: SubscriptionLinks) => ({
+const footerOf = (
+  { from, language, footerText }: MessageSource,
+  { data }: MessageContact,
+  links: SubscriptionLinks,
+) => ({
   language: chosenLanguage(data.locale, language),
   sender: from.name || from.email,
+  ownText: footerText,
   links,
 })
 

@@ -14,7 +14,15 @@ import { cursorArguments, cursorPageOf } from '../../graphql/cursor-page.ts'
 import { MessageTypeRef } from '../../graphql/enums.ts'
 import { relatedPages } from '../../graphql/related-pages.ts'
 import { ContactRef } from '../contacts/contacts.graphql.ts'
-import { areUnderWay, countContactEmails, getEmail, pagesOfContactEmails, readBodies } from './emails.ts'
+import type { EmailFile } from './emails.sql.ts'
+import {
+  areUnderWay,
+  countContactEmails,
+  getEmail,
+  pagesOfContactEmails,
+  readBodies,
+  readFiles,
+} from './emails.ts'
 
 const EmailStatusRef = builder.enumType('EmailStatus', {
   description:
@@ -55,6 +63,20 @@ const bodyOf = batched((ctx, ids) => {
   return ctx.reads?.take(read) ?? read()
 })
 
+const filesOf = batched((ctx, ids) => {
+  const read = () => readFiles(ctx, ids)
+  return ctx.reads?.take(read) ?? read()
+})
+
+const EmailFileRef = builder.objectRef<EmailFile>('EmailFile').implement({
+  description: 'A file that travelled with a message.',
+  fields: (t) => ({
+    filename: t.exposeString('filename', { description: 'Name of the file; empty when it has none.' }),
+    contentType: t.exposeString('contentType', { description: 'Media type, such as application/pdf.' }),
+    size: t.exposeInt('size', { description: 'Size of the content in bytes.' }),
+  }),
+})
+
 export const EmailRef = builder.prismaObject('Email', {
   description: 'One message to one contact.',
   fields: (t) => ({
@@ -81,8 +103,18 @@ export const EmailRef = builder.prismaObject('Email', {
     body: t.string({
       nullable: true,
       description:
-        'HTML as rendered for this recipient; null once its retention has ended, 90 days by default. The bodies of several messages in one answer may have at most 16 MB together.',
+        'HTML as rendered for this recipient, or the text of a message without HTML; of inbound mail without what could run or load anything. Mail of a campaign is rendered again: its tracking and its footer are as the project has them at present. Null once its retention has ended, 90 days by default. The bodies of several messages in one answer may have at most 16 MB together.',
       resolve: ({ id }, _args, ctx) => bodyOf(ctx, id),
+    }),
+    attachments: t.field({
+      type: [EmailFileRef],
+      description:
+        'Files that travelled with the message; none once its retention has ended. The contents of inbound ones are not kept.',
+      resolve: ({ id }, _args, ctx) => filesOf(ctx, id),
+    }),
+    answersId: t.exposeID('answersId', {
+      nullable: true,
+      ...idOfOther('the message of the project that this inbound one answers', 'when none is known'),
     }),
     type: t.expose('type', { type: MessageTypeRef, description: 'Kind of the message.' }),
     sourceType: t.expose('sourceType', { type: EmailSourceRef, description: 'Origin of the message.' }),

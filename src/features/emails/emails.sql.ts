@@ -27,7 +27,7 @@ export const bodySizes = statement<
   { bytes: number }
 >(
   'email-body-sizes',
-  `select octet_length(html) as bytes from email_contents
+  `select greatest(octet_length(html), octet_length(text)) as bytes from email_contents
    where project_id = :projectId::uuid and email_id = any(:ids::uuid[])
    union all
    select octet_length(coalesce((select v.body from campaign_variants v where v.project_id = e.project_id
@@ -66,21 +66,37 @@ export const readCampaignSources = statement<
     fromName: string | null
     /** Of the project. */
     language: string
+    footerText: string | null
     tracking: Tracking
   }
 >(
   'campaign-sources',
   `select c.id, asked.variant, coalesce(v.subject, c.subject) as subject, coalesce(v.body, c.body) as body, c.type,
-     c."from", c.from_name as "fromName", p.language, p.tracking
+     c."from", c.from_name as "fromName", p.language, p.footer_text as "footerText", p.tracking
    from unnest(:ids::uuid[], :variants::int[]) as asked (id, variant)
    join campaigns c on c.project_id = :projectId::uuid and c.id = asked.id and not c.deleted
    join projects p on p.id = c.project_id
    left join campaign_variants v on v.project_id = c.project_id and v.campaign_id = c.id and v.number = asked.variant`,
 )
 
+export type EmailFile = { filename: string; contentType: string; size: number }
+
+/** The files of the messages, without their contents. Keys: the primary ones. */
+export const emailFiles = statement<{ projectId: string; ids: string[] }, { id: string; files: EmailFile[] }>(
+  'email-files',
+  `select e.id, coalesce(c.files, (
+     select jsonb_agg(jsonb_build_object('filename', a.filename, 'contentType', a.content_type,
+       'size', octet_length(a.content)) order by a.position)
+     from email_attachments a where a.project_id = e.project_id and a.set_id = e.attachment_set_id
+       and a.disposition <> 'entity'), '[]') as files
+   from emails e left join email_contents c on c.project_id = e.project_id and c.email_id = e.id
+   where e.project_id = :projectId::uuid and e.id = any(:ids::uuid[])`,
+)
+
 /** The bodies of the messages. Key: email_contents_pkey. */
 export const emailBodies = statement<{ projectId: string; ids: string[] }, { id: string; html: string }>(
   'email-bodies',
-  `select email_id as id, html from email_contents where project_id = :projectId::uuid
+  `select email_id as id, case when html = '' then coalesce(text, '') else html end as html
+   from email_contents where project_id = :projectId::uuid
      and email_id = any(:ids::uuid[])`,
 )

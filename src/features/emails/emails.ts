@@ -5,7 +5,14 @@ import type { EmailFindUniqueOrThrowArgs } from '../../generated/prisma/models.t
 import { isId } from '../../lib/ids.ts'
 import type { AskedPage } from '../../paging/cursor-page.ts'
 import { campaignBodies, firstKeptId } from './campaign-bodies.ts'
-import { bodySizes, contactEmails, emailBodies, emailsUnderWay } from './emails.sql.ts'
+import {
+  bodySizes,
+  contactEmails,
+  type EmailFile,
+  emailBodies,
+  emailFiles,
+  emailsUnderWay,
+} from './emails.sql.ts'
 
 type Selection = Pick<EmailFindUniqueOrThrowArgs, 'include' | 'select'>
 
@@ -36,6 +43,13 @@ export async function areUnderWay(ctx: Ctx, ids: string[]): Promise<boolean[]> {
   const rows = await ctx.sql(emailsUnderWay, { projectId: projectIdOf(ctx), ids })
   const underWay = new Set(rows.map(({ id }) => id))
   return ids.map((id) => underWay.has(id))
+}
+
+/** What travelled with each of the messages. */
+export async function readFiles(ctx: Ctx, ids: string[]): Promise<EmailFile[][]> {
+  const rows = await ctx.sql(emailFiles, { projectId: projectIdOf(ctx), ids })
+  const files = new Map(rows.map(({ id, files }) => [id, files]))
+  return ids.map((id) => files.get(id) ?? [])
 }
 
 /**

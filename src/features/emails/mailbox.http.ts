@@ -17,12 +17,12 @@ const MAX_LISTED = 200
 /** Number of messages on the page; search finds the rest. */
 const ON_THE_PAGE = 100
 
-const PROVIDERS = { smtp: 'SMTP', mailgun: 'Mailgun' }
+const PROVIDERS = { smtp: 'SMTP', mailgun: 'Mailgun', ses: 'Amazon SES' }
 
 /** The development mailbox: a page, and an API for tests. Under another provider the page says where mail goes. */
 export function mailboxRoutes({ mailbox, services }: HttpParts): ServerRoute[] {
   const { environment, mail } = services.config
-  // Nothing tells who asks, and mail holds links that log people in: other than in development that takes a sign-in.
+  // It holds the mail of all projects, and links that let whoever reads them into accounts: no user may see all of it.
   if (environment === 'production') return []
   const local = (method: string, path: string, handle: ServerRoute['handle']): ServerRoute => ({
     method,
@@ -34,7 +34,8 @@ export function mailboxRoutes({ mailbox, services }: HttpParts): ServerRoute[] {
     },
   })
   if (mail.provider !== 'mailbox') {
-    const html = elsewherePage(PROVIDERS[mail.provider], new URL(mail.url).host)
+    const place = mail.provider === 'ses' ? mail.region : new URL(mail.url).host
+    const html = elsewherePage(PROVIDERS[mail.provider], place)
     return [local('GET', '/mailbox', (exchange) => replyHtml(exchange, 200, html))]
   }
   if (!mailbox) return []

@@ -1,4 +1,5 @@
-import { defineProjectWork, PRIORITIES } from '../../queue/define-work.ts'
+import { defineProjectWork } from '../../queue/define-work.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { projectsToCount } from './event-counts.sql.ts'
 import { countEvents, eventCountingWork } from './event-counts.ts'
 

@@ -3,7 +3,9 @@ import type { Recount } from '../../changes/event-counts.sql.ts'
 import { lockEventCounts, NEVER_COUNTED } from '../../changes/event-counts.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { earliestId, LAST_ID } from '../../lib/ids.ts'
-import { PRIORITIES, type Turn, workKind } from '../../queue/define-work.ts'
+import type { Turn } from '../../queue/define-work.ts'
+import { workKind } from '../../queue/job-queue.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import {
   eventTotal,
   firstEventAt,
@@ -108,7 +110,9 @@ async function settleNextDay(tx: Ctx): Promise<boolean> {
   const { settledUntil, version } = await lockEventCounts(tx)
   if (settledUntil.getTime() >= end) return false
   const [first] = await tx.sql(firstEventAt, { projectId, firstId: earliestId(settledUntil) })
-  const next = first ? Math.min(midnight(first.at.getTime()) + DAY_MS, end) : end
+  // An event whose id tells another time than it has must not hold up the others.
+  const from = Math.max(midnight(first?.at.getTime() ?? end), settledUntil.getTime())
+  const next = Math.min(from + DAY_MS, end)
   await countDays(tx, { settledUntil, version }, new Date(next))
   await tx.sql(settleDays, { projectId, from: settledUntil, to: new Date(next) })
   return next < end

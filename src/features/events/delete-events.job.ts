@@ -1,4 +1,5 @@
-import { defineProjectWork, PRIORITIES } from '../../queue/define-work.ts'
+import { defineProjectWork } from '../../queue/define-work.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { projectsWithEventDeletions } from './delete-events.sql.ts'
 import { deleteSome, eventDeletionWork } from './delete-events.ts'
 

@@ -1,5 +1,6 @@
+import { isFurtherKey } from '../../admission/access.sql.ts'
 import { type HeldKey, REMEMBER_ANSWER, RESERVATION_HOLDS } from '../../admission/idempotency.sql.ts'
-import { contactCtes, eventCtes, heard } from '../../changes/changes.sql.ts'
+import { contactCtes, heard, plainEventCtes } from '../../changes/changes.sql.ts'
 import { ERASED } from '../../db/kept-contacts.sql.ts'
 import { shortStatement } from '../../db/sql.ts'
 import type { Consumer } from '../../generated/prisma/enums.ts'
@@ -41,13 +42,13 @@ const BY_ID = `select c.project_id, :newContactId::uuid as id, c.email
 const trackText = ({ person = BY_EMAIL, gate = '', remember = '' }) => `
   with project as (
     select id from projects
-    where id = :projectId::uuid and (public_key_hash = :keyHash or secret_hash = :keyHash)
+    where id = :projectId::uuid and (public_key_hash = :keyHash or secret_hash = :keyHash or ${isFurtherKey('projects.id')})
       and not disabled ${gate}
   ),
   person as (${person}),
   ${upsertContactCtes({ subscribed: ':subscribed', defaultSubscribed: 'true', set: ':set', unset: ':unset' })},
   ${contactCtes({ set: ':set', unset: ':unset', source: "'track'" })},
-  ${eventCtes(`select project_id, :eventId::uuid, id, :eventName, null::uuid, :eventData::jsonb, :now::timestamptz
+  ${plainEventCtes(`select project_id, :eventId::uuid, id, :eventName, null::uuid, :eventData::jsonb, :now::timestamptz
     from contact`)}
   ${remember}
   select exists (select from project) as admitted, exists (select from person) as known,

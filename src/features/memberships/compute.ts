@@ -5,11 +5,11 @@ import { wakeFollowers } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import type { Segment } from '../../generated/prisma/client.ts'
 import { earliestId } from '../../lib/ids.ts'
-import { workKind } from '../../queue/define-work.ts'
+import { workKind } from '../../queue/job-queue.ts'
 import { newestContactId } from '../contacts/contacts.ts'
 import { advancePass, askPass, beginPass, checkNow, endPass } from './compute.sql.ts'
-import { concerns, heardFrom, namedBy, topicsByContact } from './follow.rules.ts'
-import { changesOf } from './follow.sql.ts'
+import { concerns, heardFrom, namedBy, topicsByContact } from './follow-changes.rules.ts'
+import { changesOf } from './follow-changes.sql.ts'
 import {
   countBetween,
   type Difference,

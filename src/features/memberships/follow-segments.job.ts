@@ -1,7 +1,7 @@
 import { segmentFollowingWork } from '../../changes/followers.ts'
 import { defineProjectWork } from '../../queue/define-work.ts'
-import { changedProjects } from './follow.sql.ts'
-import { followBatch, type Known, leaveToPasses } from './follow.ts'
+import { changedProjects } from './follow-changes.sql.ts'
+import { followBatch, type Known, leaveToPasses } from './follow-changes.ts'
 
 /** Changes of one commit. */
 const BATCH = 2_000

@@ -1,5 +1,5 @@
 import type { Predicate, PredicateParams } from '../../audience/compile.sql.ts'
-import { eventCtes, heard, membershipCte, NEW_ID } from '../../changes/changes.sql.ts'
+import { heard, membershipCte, NEW_ID, plainEventCtes } from '../../changes/changes.sql.ts'
 import { DATABASE_NOW } from '../../db/database-clock.ts'
 import { ERASED, isKept } from '../../db/kept-contacts.sql.ts'
 import { statement, unpreparedStatement } from '../../db/sql.ts'
@@ -79,7 +79,7 @@ export const moveMembers = unpreparedStatement<
      from moved join segments s on s.project_id = :projectId::uuid and s.id = moved.segment_id
      where :records::boolean
    ),
-   ${eventCtes(`select :projectId::uuid, ${NEW_ID}, contact_id, name, null::uuid, data, :now::timestamptz
+   ${plainEventCtes(`select :projectId::uuid, ${NEW_ID}, contact_id, name, null::uuid, data, :now::timestamptz
      from recorded`)},
    ${membershipCte(`select :projectId::uuid as project_id, contact_id, segment_id from moved
      where :areLists::boolean`)},

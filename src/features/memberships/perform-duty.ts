@@ -3,7 +3,7 @@ import { isDatabaseUnavailable, isTimeOut } from '../../db/sql.ts'
 import type { Duty } from './compute.rules.ts'
 import { holdCount, holdPass } from './compute.sql.ts'
 import { BrokenSegment, passPart } from './compute.ts'
-import { reportTrouble } from './follow.ts'
+import { reportTrouble } from './follow-changes.ts'
 import { keepStored } from './membership.ts'
 import { followWindows, leaveWindowsToPasses } from './windows.ts'
 

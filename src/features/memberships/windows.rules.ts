@@ -1,5 +1,5 @@
-import { millisecondsOf } from '../../audience/dates.rules.ts'
-import { type Filter, type FilterTree, filtersOf, type Test, type Window } from '../../audience/tree.rules.ts'
+import { millisecondsOf, type Window } from '../../audience/dates.rules.ts'
+import { type Filter, type FilterTree, filtersOf, type Test } from '../../audience/tree.rules.ts'
 
 /** Times between which something must have been so that a window has passed for it. */
 export type Passed = { since: Date; before: Date }

@@ -12,6 +12,15 @@ export const purgeIdempotencyKeys = statement<{ before: Date; limit: number }, {
      returning k.key as id`,
 )
 
+/** Notifications of Stripe, which repeats one for three days. Index: billing_events_received_at_idx. */
+export const purgeBillingEvents = statement<{ before: Date; limit: number }, { id: string }>(
+  'purge-billing-events',
+  `delete from billing_events e using (
+     select id from billing_events where received_at < :before::timestamptz limit :limit::int
+   ) old
+   where e.id = old.id returning e.id`,
+)
+
 /** Bodies of mail that has reached a final state. Keys: the primary ones. */
 export const purgeContents = statement<
   { firstKept: string; limit: number; projectId: string },
@@ -102,6 +111,18 @@ export const purgeWebhookCalls = statement<
      where project_id = :projectId::uuid and id < :firstKept::uuid and status <> 'PENDING' order by id limit :limit::int
    ) old
    where m.project_id = old.project_id and m.id = old.id returning m.id`,
+)
+
+/** Entries of the audit log. Key: audit_entries_pkey. */
+export const purgeAuditEntries = statement<
+  { firstKept: string; limit: number; projectId: string },
+  { id: string }
+>(
+  'purge-audit-entries',
+  `delete from audit_entries a using (
+     select id from audit_entries where project_id = :projectId::uuid and id < :firstKept::uuid limit :limit::int
+   ) old
+   where a.project_id = :projectId::uuid and a.id = old.id returning a.id`,
 )
 
 /** Counts of events on days before that of `before` (UTC). Index: event_counts_project_id_day_idx. */

@@ -1,25 +1,43 @@
+import { projectOf } from '../../admission/access.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import type { Tracking } from '../../generated/prisma/enums.ts'
+import { given } from '../../lib/given.ts'
 import type { Language } from '../../lib/text/languages.ts'
+import { recordChange } from '../audit/audit-log.ts'
 import { unknownProject } from './projects.ts'
 
-export type ProjectSettings = { language?: Language; tracking?: Tracking }
-
-/** Changes what is given of a project's settings. Throws RESOURCE_NOT_FOUND. */
-export async function changeSettings(ctx: Ctx, projectId: string, settings: ProjectSettings): Promise<void> {
-  const { count } = await ctx.db.project.updateMany({
-    where: { id: projectId },
-    data: { ...settings, updatedAt: ctx.now() },
-  })
-  if (count === 0) throw unknownProject(projectId)
+export type ProjectSettings = {
+  name?: string | undefined
+  language?: Language | undefined
+  tracking?: Tracking | undefined
+  /** Messages a second; null: the service's setting; 0: no limit. */
+  sendRatePerSecond?: number | null | undefined
+  /** What footers of marketing mail say besides; null: nothing. */
+  footerText?: string | null | undefined
 }
 
-/** BCP 47 tag of the language in which the caller's project speaks to its contacts. */
-export async function projectLanguage(ctx: Ctx): Promise<string> {
-  if (ctx.actor.kind === 'key') return ctx.actor.project.language
+/** Changes what is given of a project's settings. Throws RESOURCE_NOT_FOUND. */
+export function changeSettings(ctx: Ctx, projectId: string, settings: ProjectSettings): Promise<void> {
+  return ctx.atomically(async (tx) => {
+    const { count } = await tx.db.project.updateMany({
+      where: { id: projectId },
+      data: { ...given(settings), updatedAt: tx.now() },
+    })
+    if (count === 0) throw unknownProject(projectId)
+    await recordChange(tx, projectId, { action: 'project.update', changes: settings })
+  })
+}
+
+/** How a project speaks to its contacts: the language (BCP 47) and its own words in footers. */
+export type Voice = { language: string; footerText: string | null }
+
+/** Of the caller's project. */
+export async function projectVoice(ctx: Ctx): Promise<Voice> {
+  const known = projectOf(ctx.actor)
+  if (known) return { language: known.language, footerText: known.footerText }
   const project = await ctx.db.project.findUnique({
     where: { id: projectIdOf(ctx) },
-    select: { language: true },
+    select: { language: true, footerText: true },
   })
-  return project?.language ?? 'en'
+  return project ?? { language: 'en', footerText: null }
 }

@@ -2,7 +2,12 @@ import { z } from 'zod'
 import { line } from '../../lib/fields.ts'
 import { LANGUAGES } from '../../lib/text/languages.ts'
 
-export const createProjectInput = z.object({ name: line(100).trim().min(1) })
+export const MAX_PROJECT_NAME = 100
+export const MAX_FOOTER_TEXT = 500
+/** Messages a second; more is no limit. */
+export const MAX_SEND_RATE = 10_000
+
+export const createProjectInput = z.object({ name: line(MAX_PROJECT_NAME).trim().min(1) })
 
 export const projectLanguageInput = z.enum(LANGUAGES)
 

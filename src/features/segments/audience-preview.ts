@@ -4,6 +4,7 @@ import { describeTree } from '../../audience/describe.rules.ts'
 import { loadAudience, loadSubject } from '../../audience/load.ts'
 import { type Explanation, explainTree } from '../../audience/match.rules.ts'
 import { parseTree } from '../../audience/parsing/parse.ts'
+import { takeSearch } from '../../audience/take-search.ts'
 import type { FilterTree } from '../../audience/tree.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { notFound } from '../../errors.ts'
@@ -68,6 +69,7 @@ export async function explainMembership(
     : await loadAudience(ctx, await memberOf(ctx, segmentId), 'segmentId')
   const subject = await loadSubject(ctx, contactId, audience)
   if (!subject) throw contactNotFound()
+  await takeSearch(ctx, audience, subject)
   const explanation = explainTree(audience, subject, ctx.now())
   return { isMember: explanation.matches, explanation: isDynamic ? explanation : null }
 }

@@ -1,11 +1,12 @@
 import type { Config } from '../../config.ts'
 import { fieldError, tooLarge } from '../../errors.ts'
+import type { MailAttachment } from '../../mail/mailer.ts'
 import type { AttachmentInput } from './send.input.ts'
 
 export type AttachmentFile = {
   filename: string
   contentType: string
-  disposition: 'attachment' | 'inline'
+  disposition: MailAttachment['disposition']
   contentId: string | null
   content: Buffer
 }
@@ -14,9 +15,7 @@ const MEGABYTE = 1024 * 1024
 
 /** Decodes the files of a request. Too many are a field error, too much is 413. */
 export function readAttachments(config: Config, files: AttachmentInput[]): AttachmentFile[] {
-  if (files.length > config.maxAttachments) {
-    throw fieldError('attachments', 'too_big', `must have at most ${config.maxAttachments} files`)
-  }
+  assertCount(config, files)
   const read = files.map(
     (file): AttachmentFile => ({
       filename: file.filename,
@@ -26,10 +25,21 @@ export function readAttachments(config: Config, files: AttachmentInput[]): Attac
       content: Buffer.from(file.content, 'base64'),
     }),
   )
-  if (totalSize(read) > config.maxAttachmentBytes) {
-    throw tooLarge(`The attachments are larger than ${config.maxAttachmentBytes / MEGABYTE} MB together.`)
-  }
+  assertAttachments(config, read)
   return read
+}
+
+/** Refuses too many files, and too large ones. The content of a whole message is no attachment. */
+export function assertAttachments(config: Config, files: AttachmentFile[]): void {
+  const attached = files.filter(({ disposition }) => disposition !== 'entity')
+  assertCount(config, attached)
+  if (totalSize(attached) <= config.maxAttachmentBytes) return
+  throw tooLarge(`The attachments are larger than ${config.maxAttachmentBytes / MEGABYTE} MB together.`)
+}
+
+function assertCount(config: Config, files: unknown[]): void {
+  if (files.length <= config.maxAttachments) return
+  throw fieldError('attachments', 'too_big', `must have at most ${config.maxAttachments} files`)
 }
 
 export const totalSize = (files: AttachmentFile[]): number =>

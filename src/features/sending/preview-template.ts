@@ -6,7 +6,7 @@ import type { TemplateVariables } from '../../templating/template-variables.ts'
 import { type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
 import { findContact } from '../contacts/contacts.ts'
 import { compose, composedVariables, type MessageContact, type MessageSource } from '../emails/compose.ts'
-import { projectLanguage } from '../projects/project-settings.ts'
+import { projectVoice } from '../projects/project-settings.ts'
 import { renderText } from '../templates/render.ts'
 import { assertSyntax } from '../templates/syntax.ts'
 import { getTemplate } from '../templates/templates.ts'
@@ -39,7 +39,7 @@ async function sourceOf(ctx: Ctx, input: PreviewInput): Promise<MessageSource> {
     body: input.body ?? template?.body ?? '',
     type: input.type ?? template?.type ?? 'MARKETING',
     from: template ? { email: template.from, name: template.fromName ?? undefined } : SOMEBODY,
-    language: await projectLanguage(ctx),
+    ...(await projectVoice(ctx)),
   }
 }
 

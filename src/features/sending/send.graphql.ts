@@ -69,11 +69,12 @@ builder.mutationField('sendEmail', (t) =>
       'Sends a message to one or many recipients, or to none of them when one cannot be written to.',
     type: SendEmailResultRef,
     access: 'secretKey',
+    scope: 'SEND',
     rest: post('/v1/send', 'Public API', {
       wrapped: true,
       rechecksKey: true,
       takesMessage: true,
-      errors: ['CONTACT_UNSUBSCRIBED', 'DOMAIN_NOT_VERIFIED', 'TEMPLATE_NOT_FOUND'],
+      errors: ['BILLING_LIMIT_EXCEEDED', 'CONTACT_UNSUBSCRIBED', 'DOMAIN_NOT_VERIFIED', 'TEMPLATE_NOT_FOUND'],
     }),
     idempotent: true,
     args: {

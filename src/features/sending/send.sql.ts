@@ -1,10 +1,12 @@
+import { isFurtherKey } from '../../admission/access.sql.ts'
 import { type HeldKey, REMEMBER_ANSWER, RESERVATION_HOLDS } from '../../admission/idempotency.sql.ts'
 import { contactCtes, heard } from '../../changes/changes.sql.ts'
 import { type Statement, shortStatement, statement } from '../../db/sql.ts'
 import type { Consumer, MessageType, Tracking } from '../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../lib/json.ts'
+import { billedCte } from '../../messages/billing-tallies.sql.ts'
 import { insertDeliveries } from '../../messages/deliveries.sql.ts'
-import { upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
+import { insertContactCte, upsertContactCtes } from '../contacts/upsert-contact.sql.ts'
 
 export type SendContext = {
   admitted: boolean
@@ -43,7 +45,7 @@ const sendContextText = (addresses: string) => `
      from templates where project_id = :projectId::uuid and id = :templateId::uuid
    )
    select
-     p.secret_hash = :keyHash and not p.disabled as admitted, p.tracking,
+     coalesce(p.secret_hash = :keyHash or ${isFurtherKey('p.id')}, true) and not p.disabled as admitted, p.tracking,
      (select to_json(template) from template) as template,
      exists (select from domains where project_id = :projectId::uuid and status = 'VERIFIED'
        and (not mailbox_only or :keepsMail)
@@ -77,6 +79,8 @@ export type SendShape = {
   /** The answer is stored for an Idempotency-Key. */
   once: boolean
   files: boolean
+  /** The mail is counted for billing. */
+  billed: boolean
 }
 
 /** The columns of `RecipientParams`. */
@@ -88,33 +92,15 @@ const RECIPIENT = `(values (:to::text, :newContactId::uuid, :contactId::uuid, :e
 const RECIPIENTS = `unnest(:to::text[], :newContactId::uuid[], :contactId::uuid[], :emailId::uuid[], :toName::text[],
   :subject::text[], :html::text[], :headers::json[], :messageId::text[]) as m (${RECIPIENT_COLUMNS})`
 
-const UPSERTED_CONTACTS = upsertContactCtes({
-  subscribed: ':subscribed',
-  defaultSubscribed: 'false',
-  set: ':set',
-  unset: ':unset',
-})
-
-/**
- * A concurrent request that creates the same contact violates its unique address; the caller reads again
- * then.
- */
-const INSERTED_CONTACTS = `
-  contact as (
-    insert into contacts (project_id, id, email, subscribed, data, created_at, updated_at)
-    select project_id, id, email, coalesce(:subscribed::boolean, false), :set::jsonb, :now::timestamptz,
-      :now::timestamptz
-    from person
-    returning *, 'created' as outcome, false as subscription_changed
-  )`
+const CONTACT = { subscribed: ':subscribed', defaultSubscribed: 'false', set: ':set', unset: ':unset' }
 
 /**
  * The CTEs of the contacts, with `contact` (project_id, id, email). Existing contacts are locked until the
  * commit.
  */
 const CONTACTS: Record<ContactNeed, string> = {
-  insert: `${INSERTED_CONTACTS},`,
-  merge: `${UPSERTED_CONTACTS},`,
+  insert: `${insertContactCte(CONTACT)},`,
+  merge: `${upsertContactCtes(CONTACT)},`,
   nothing: `contact as (
     select c.project_id, c.id, c.email from message m
     join contacts c on c.project_id = m.project_id and c.email = m.email
@@ -152,6 +138,8 @@ export type SendParams = {
   replyTo: string | null
   type: MessageType
   templateId: string | null
+  /** The plain-text part, the same for all recipients; null when it is made from the HTML. */
+  text: string | null
   attachmentSetId: string | null
   /** Of all files. */
   fileBytes: number
@@ -177,9 +165,10 @@ export type FileParams = {
  * one of them since, with another id than the links in the mail carry: then nothing may be stored, and
  * abort_statement ends the statement; the caller reads and renders again.
  */
-const sendText = ({ single, contacts, once, files }: SendShape) => `
+const sendText = ({ single, contacts, once, files, billed }: SendShape) => `
   with project as (
-    select id from projects where id = :projectId::uuid and secret_hash = :keyHash and not disabled
+    select id from projects where id = :projectId::uuid and coalesce(secret_hash = :keyHash or ${isFurtherKey('projects.id')}, true)
+      and not disabled
       ${once ? `and ${RESERVATION_HOLDS}` : ''}
   ),
   message as (select project.id as project_id, m.* from project, ${single ? RECIPIENT : RECIPIENTS}),
@@ -195,8 +184,8 @@ const sendText = ({ single, contacts, once, files }: SendShape) => `
     from message m join contact using (project_id, email)
   ),
   content as (
-    insert into email_contents (project_id, email_id, html, headers)
-    select project_id, email_id, html, headers::jsonb from message
+    insert into email_contents (project_id, email_id, html, text, headers)
+    select project_id, email_id, html, :text::text, headers::jsonb from message
   ),
   delivery as (
     ${insertDeliveries(
@@ -204,12 +193,14 @@ const sendText = ({ single, contacts, once, files }: SendShape) => `
     )}
   )
   ${files ? `, ${ATTACHMENT_CTE}` : ''}
+  ${billed ? `, ${billedCte('TRANSACTIONAL', 'message')}` : ''}
   ${once ? `, ${ANSWER_CTES}` : ''}
   select exists (select from project) as admitted, ${contacts === 'insert' ? 'true' : RENDERED_FOR_THESE} as stored,
     ${contacts === 'nothing' ? `'{}'::text[]` : heard('heard_contact')} as heard`
 
-const RENDERED_FOR_THESE = `case when exists (select from message m left join contact c using (project_id, email)
-                      where c.id is distinct from m.contact_id)
+/** All are counted, since for the first one that is found the planner would compare each recipient with each contact. */
+const RENDERED_FOR_THESE = `case when (select count(*) from message m left join contact c using (project_id, email)
+                      where c.id is distinct from m.contact_id) > 0
       then abort_statement('a recipient was created by a concurrent request') else true end`
 
 const ATTACHMENT_CTE = `
@@ -231,12 +222,16 @@ const ANSWER_CTES = `
 /** Characters of HTML up to which a message is stored in no time. */
 const SHORT_HTML = 256 * 1024
 
-const nameOf = ({ single, contacts, once, files }: SendShape): string =>
-  `store-send-${contacts}${single ? '' : '-many'}${once ? '-once' : ''}${files ? '-files' : ''}`
+const nameOf = ({ single, contacts, once, files, billed }: SendShape): string =>
+  `store-send-${contacts}${single ? '' : '-many'}${once ? '-once' : ''}${files ? '-files' : ''}${billed ? '-billed' : ''}`
 
-const SHAPES = ([true, false] as const).flatMap((single) =>
+const EITHER = [true, false] as const
+
+const SHAPES: SendShape[] = EITHER.flatMap((single) =>
   (['insert', 'merge', 'nothing'] as const).flatMap((contacts) =>
-    [true, false].flatMap((once) => [true, false].map((files) => ({ single, contacts, once, files }))),
+    EITHER.flatMap((once) =>
+      EITHER.flatMap((files) => EITHER.map((billed) => ({ single, contacts, once, files, billed }))),
+    ),
   ),
 )
 

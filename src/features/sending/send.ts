@@ -4,30 +4,69 @@ import { contactUnsubscribed, notFound, serviceUnavailable, tooLarge } from '../
 import { Pauses } from '../../lib/async/pauses.ts'
 import { retried } from '../../lib/async/retried.ts'
 import { newId } from '../../lib/ids.ts'
+import type { MailHeader } from '../../mail/mailer.ts'
 import { domainOf } from '../../messages/email-address.rules.ts'
 import { mayReceive } from '../../messages/may-receive.rules.ts'
-import { PRIORITIES } from '../../queue/define-work.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { changesData, type DataChange, mergeData, readData } from '../contacts/contact-data.rules.ts'
 import { recordFieldNames } from '../contacts/field-names.ts'
 import { mailDeliveryWork } from '../delivery/mail-delivery.ts'
 import { keepsMail, unverifiedSender } from '../domains/sender.ts'
-import { compose } from '../emails/compose.ts'
-import { projectLanguage } from '../projects/project-settings.ts'
+import { type Composed, compose } from '../emails/compose.ts'
+import { projectVoice, type Voice } from '../projects/project-settings.ts'
 import { assertSyntax } from '../templates/syntax.ts'
-import { type AttachmentFile, assertMessageSize, readAttachments } from './attachments.ts'
+import { type AttachmentFile, assertAttachments, assertMessageSize, readAttachments } from './attachments.ts'
 import type { NamedAddress, Sender } from './recipients.input.ts'
 import type { SendInput } from './send.input.ts'
 import { type ContactNeed, type SendContext, sendContextOfMany, sendContextOfOne } from './send.sql.ts'
-import { type Addressed, type Message, type SendResult, store } from './store-send.ts'
+import { type Addressed, type Finished, type Message, type SendResult, store } from './store-send.ts'
 
 /**
  * Accepts a message for all of its recipients, or for none: contacts, mail and its place in the delivery
  * queue are one commit. At most two round trips: one reads, one writes; new fields of contacts are recorded in between.
  */
-export async function sendEmail(ctx: Ctx, input: SendInput): Promise<SendResult> {
-  const files = readAttachments(ctx.config, input.attachments ?? [])
+export function sendEmail(ctx: Ctx, input: SendInput): Promise<SendResult> {
+  return send(ctx, input, readAttachments(ctx.config, input.attachments ?? []))
+}
+
+/**
+ * The same for a message that is sent as it is: nothing in it is a placeholder, no link is tracked, and it has the text part
+ * and the headers that it came with. Throws as `sendEmail` does.
+ */
+export function sendFinished(
+  ctx: Ctx,
+  { input, text, headers, files }: FinishedMessage,
+): Promise<SendResult> {
+  assertAttachments(ctx.config, files)
+  return send(ctx, { ...NOTHING_ELSE, ...input }, files, { text, headers })
+}
+
+export type FinishedMessage = {
+  /** With the HTML as `body`, empty when there is none. */
+  input: Pick<SendInput, 'to' | 'from' | 'subject' | 'body'> & { reply: string | undefined }
+  /** Null: it is made from the HTML. */
+  text: string | null
+  headers: MailHeader[]
+  files: AttachmentFile[]
+}
+
+const NOTHING_ELSE = {
+  template: undefined,
+  name: undefined,
+  subscribed: undefined,
+  data: undefined,
+  headers: undefined,
+  attachments: undefined,
+}
+
+async function send(
+  ctx: Ctx,
+  input: SendInput,
+  files: AttachmentFile[],
+  finished: Finished | null = null,
+): Promise<SendResult> {
   const change = readData(input.data)
-  const result = await retried(() => tryToSend(ctx, input, change, files))
+  const result = await retried(() => tryToSend(ctx, input, change, files, finished))
   if (!result) throw serviceUnavailable()
   ctx.requestWork(mailDeliveryWork, PRIORITIES.transactional)
   return result
@@ -38,15 +77,18 @@ async function tryToSend(
   input: SendInput,
   change: DataChange,
   files: AttachmentFile[],
+  finished: Finished | null,
 ): Promise<SendResult | undefined> {
   const now = ctx.now()
   const known = await readContext(ctx, input)
-  const message = messageOf(input, known, await projectLanguage(ctx))
-  await assertSyntax(ctx, 'subject', message.subject)
-  await assertSyntax(ctx, 'body', message.body)
+  const message = messageOf(input, known, await projectVoice(ctx))
+  if (!finished) {
+    await assertSyntax(ctx, 'subject', message.subject)
+    await assertSyntax(ctx, 'body', message.body)
+  }
   if (!known.domainVerified) throw await unverifiedSender(ctx, domainOf(message.from.email))
   assertSubscribed(input, message, known)
-  const addressed = await addressAll(ctx, { input, change, files, message, known, now })
+  const addressed = await addressAll(ctx, { input, change, files, message, finished, known, now })
   const result: SendResult = {
     emails: addressed.map(({ contactId, recipient, emailId }) => ({
       contact: { id: contactId, email: recipient.email },
@@ -56,7 +98,7 @@ async function tryToSend(
   }
   const contacts = contactNeedOf(input, change, known)
   await recordFieldNames(ctx, change.set)
-  const stored = await store(ctx, { input, change, contacts, message, addressed, files, result })
+  const stored = await store(ctx, { input, change, contacts, message, finished, addressed, files, result })
   return stored ? result : undefined
 }
 
@@ -92,9 +134,16 @@ function contactNeedOf(input: SendInput, change: DataChange, { contacts }: SendC
   return isUnchanged ? 'nothing' : 'merge'
 }
 
+const asItIs = ({ subject, body }: Message, { text }: Finished): Composed => ({
+  subject,
+  html: body,
+  text,
+  headers: [],
+})
+
 const keyHashOf = (ctx: Ctx) => (ctx.actor.kind === 'key' ? ctx.actor.keyHash : null)
 
-function messageOf(input: SendInput, { template }: SendContext, language: string): Message {
+function messageOf(input: SendInput, { template }: SendContext, voice: Voice): Message {
   const from = input.from
     ? { email: input.from.email, name: senderName(input.from, input.name) }
     : { email: template?.from ?? '', name: template?.fromName ?? undefined }
@@ -104,7 +153,7 @@ function messageOf(input: SendInput, { template }: SendContext, language: string
     subject: input.subject ?? template?.subject ?? '',
     body: input.body ?? template?.body ?? '',
     type: template?.type ?? 'TRANSACTIONAL',
-    language,
+    ...voice,
   }
 }
 
@@ -131,6 +180,7 @@ type Draft = {
   change: DataChange
   files: AttachmentFile[]
   message: Message
+  finished: Finished | null
   known: SendContext
   now: Date
 }
@@ -148,7 +198,7 @@ async function addressAll(ctx: Ctx, draft: Draft): Promise<Addressed[]> {
     const one = await address(ctx, draft, recipient, contacts.get(recipient.email))
     const { html } = one.composed
     assertMessageSize(ctx.config, html, draft.files)
-    size += html.length
+    size += html.length + (draft.finished?.text?.length ?? 0)
     if (size > MAX_REQUEST_BYTES) {
       throw tooLarge('The messages of this request are too large together; send it in several requests.')
     }
@@ -160,7 +210,7 @@ async function addressAll(ctx: Ctx, draft: Draft): Promise<Addressed[]> {
 
 async function address(
   ctx: Ctx,
-  { input, change, message, known: { tracking }, now }: Draft,
+  { input, change, message, finished, known: { tracking }, now }: Draft,
   recipient: NamedAddress,
   contact: SendContext['contacts'][number] | undefined,
 ): Promise<Addressed> {
@@ -177,6 +227,6 @@ async function address(
     subscribed: input.subscribed ?? contact?.subscribed ?? false,
     data: { ...merged, ...change.values },
   }
-  const composed = await compose(ctx, message, receiver, { tracking })
+  const composed = finished ? asItIs(message, finished) : await compose(ctx, message, receiver, { tracking })
   return { recipient, newContactId, contactId, emailId, composed }
 }

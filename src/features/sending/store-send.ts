@@ -6,6 +6,7 @@ import { sqlState, violates } from '../../db/sql.ts'
 import type { MessageType } from '../../generated/prisma/enums.ts'
 import { newId } from '../../lib/ids.ts'
 import type { JsonObject } from '../../lib/json.ts'
+import type { MailHeader } from '../../mail/mailer.ts'
 import type { DataChange } from '../contacts/contact-data.rules.ts'
 import { refuseTooLarge } from '../contacts/contacts.ts'
 import type { Composed } from '../emails/compose.ts'
@@ -40,7 +41,11 @@ export type Message = {
   type: MessageType
   /** Of the project. */
   language: string
+  footerText: string | null
 }
+
+/** What a message has that is not rendered. */
+export type Finished = { text: string | null; headers: MailHeader[] }
 
 export type Addressed = {
   recipient: NamedAddress
@@ -57,22 +62,39 @@ export type ReadySend = {
   change: DataChange
   contacts: ContactNeed
   message: Message
+  /** Null for a message that was rendered. */
+  finished: Finished | null
   addressed: Addressed[]
   files: AttachmentFile[]
   result: SendResult
 }
 
 /**
- * Stores a message in one commit. Returns false when another request has created or deleted a contact since
+ * Stores a message in one commit, for all recipients or for none when the project's cap leaves no room. Returns false when another request has created or deleted a contact since
  * it was read.
  */
 export async function store(ctx: Ctx, send: ReadySend): Promise<boolean> {
+  const { mailPermits } = ctx.services
+  if (!mailPermits) return tryToStore(ctx, send)
+  const permits = [projectIdOf(ctx), 'TRANSACTIONAL', send.addressed.length, send.result.timestamp] as const
+  await mailPermits.take(...permits)
+  let stored = false
+  try {
+    stored = await tryToStore(ctx, send)
+    return stored
+  } finally {
+    if (!stored) await mailPermits.giveBack(...permits)
+  }
+}
+
+async function tryToStore(ctx: Ctx, send: ReadySend): Promise<boolean> {
   const { contacts, addressed, files } = send
   const shape = {
     single: addressed.length === 1,
     contacts,
     once: ctx.heldKey !== null,
     files: files.length > 0,
+    billed: ctx.services.mailPermits !== null,
   }
   const htmlLength = addressed.reduce((sum, { composed }) => sum + composed.html.length, 0)
   try {
@@ -86,7 +108,8 @@ export async function store(ctx: Ctx, send: ReadySend): Promise<boolean> {
   }
 }
 
-function paramsOf(ctx: Ctx, { input, change, message, addressed, files, result }: ReadySend): SendParams {
+function paramsOf(ctx: Ctx, send: ReadySend): SendParams {
+  const { input, change, message, finished, addressed, files, result } = send
   return {
     projectId: projectIdOf(ctx),
     keyHash: ctx.actor.kind === 'key' ? ctx.actor.keyHash : null,
@@ -94,10 +117,11 @@ function paramsOf(ctx: Ctx, { input, change, message, addressed, files, result }
     subscribed: input.subscribed ?? null,
     set: JSON.stringify(change.set),
     unset: change.unset,
-    ...recipients(input, message, addressed),
+    ...recipients(finished?.headers ?? headerList(input.headers), message, addressed),
     from: message.from.email,
     fromName: message.from.name ?? null,
     replyTo: message.replyTo,
+    text: finished?.text ?? null,
     type: message.type,
     templateId: input.template ?? null,
     attachmentSetId: files.length > 0 ? newId(result.timestamp) : null,
@@ -126,11 +150,10 @@ const inLockOrder = (addressed: Addressed[]): Addressed[] =>
   addressed.toSorted((a, b) => (a.recipient.email < b.recipient.email ? -1 : 1))
 
 function recipients(
-  input: SendInput,
+  own: MailHeader[],
   message: Message,
   addressed: Addressed[],
 ): RecipientParams | RecipientsParams {
-  const own = headerList(input.headers)
   const all = inLockOrder(addressed).map(({ recipient, composed, newContactId, contactId, emailId }) => ({
     to: recipient.email,
     newContactId,
@@ -158,11 +181,11 @@ function recipients(
 }
 
 /** The service's headers win: an unsubscribe link that does not work would break the law for the sender. */
-function withOwnHeaders(composed: Composed, own: { name: string; value: string }[]) {
+function withOwnHeaders(composed: Composed, own: MailHeader[]): MailHeader[] {
   const taken = new Set(composed.headers.map(({ name }) => name.toLowerCase()))
   return [...own.filter(({ name }) => !taken.has(name.toLowerCase())), ...composed.headers]
 }
 
 /** Custom headers in their order. */
-const headerList = (headers: JsonObject | undefined): { name: string; value: string }[] =>
+const headerList = (headers: JsonObject | undefined): MailHeader[] =>
   Object.entries(headers ?? {}).map(([name, value]) => ({ name, value: String(value) }))

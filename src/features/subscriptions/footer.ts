@@ -7,6 +7,8 @@ export type Footer = {
   language: Language
   /** The name or address that the message comes from. */
   sender: string
+  /** The project's own words, such as its postal address. */
+  ownText: string | null
   links: SubscriptionLinks
 }
 
@@ -19,19 +21,20 @@ export function withFooter(html: string, footer: Footer): string {
 }
 
 /** Returns the footer for the text part. */
-export function footerText({ language, sender, links }: Footer): string {
+export function footerText({ language, sender, ownText, links }: Footer): string {
   const { reason, unsubscribe, manage } = SUBSCRIPTION_TEXTS[language].footer
-  return [reason(sender), `${unsubscribe} [${links.unsubscribeUrl}]`, `${manage} [${links.manageUrl}]`].join(
-    '\n',
-  )
+  const own = ownText === null ? [] : [ownText]
+  const linked = [`${unsubscribe} [${links.unsubscribeUrl}]`, `${manage} [${links.manageUrl}]`]
+  return [reason(sender), ...own, ...linked].join('\n')
 }
 
 /** Each link has a line of its own: in the text part its address stands behind it. */
-function footerHtml({ language, sender, links }: Footer): string {
+function footerHtml({ language, sender, ownText, links }: Footer): string {
   const { reason, unsubscribe, manage } = SUBSCRIPTION_TEXTS[language].footer
+  const own = ownText === null ? '' : `<br>\n${escapeHtml(ownText).replaceAll('\n', '<br>\n')}`
   const link = (url: string, text: string) =>
     `<br>\n<a href="${escapeHtml(url)}" style="color:#666666">${escapeHtml(text)}</a>`
-  return `<p lang="${language}" style="margin-top:32px;font-size:12px;color:#666666;text-align:center">${reason(escapeHtml(sender))}${link(links.unsubscribeUrl, unsubscribe)}${link(links.manageUrl, manage)}</p>`
+  return `<p lang="${language}" style="margin-top:32px;font-size:12px;color:#666666;text-align:center">${reason(escapeHtml(sender))}${own}${link(links.unsubscribeUrl, unsubscribe)}${link(links.manageUrl, manage)}</p>`
 }
 
 /** Returns where the body ends: at the last end tag that is not inside a comment; -1 when there is none. */

@@ -21,7 +21,7 @@ const signedBytes = (ids: Buffer, address: string) => Buffer.concat([ids, Buffer
  */
 export function subscriptionLinks(config: Config, owner: LinkOwner & { email: string }): SubscriptionLinks {
   const ids = Buffer.concat([idBytes(owner.projectId), idBytes(owner.contactId), idBytes(owner.emailId)])
-  const signature = sign(config.linkKeys.subscriptions, signedBytes(ids, owner.email), SIGNATURE_BYTES)
+  const signature = sign(config.linkKeys.subscriptions[0], signedBytes(ids, owner.email), SIGNATURE_BYTES)
   const token = Buffer.concat([ids, signature]).toString('base64url')
   return {
     unsubscribeUrl: `${config.apiUrl}/unsubscribe/${token}`,
@@ -55,7 +55,7 @@ export function isLinkOf(
   { ids, signature }: Link,
   { email, sentTo }: { email: string; sentTo: string | null },
 ): boolean {
-  const key = config.linkKeys.subscriptions
-  if (isSigned(key, signedBytes(ids, email), signature)) return true
-  return sentTo === email && isSigned(key, ids, signature)
+  const keys = config.linkKeys.subscriptions
+  if (isSigned(keys, signedBytes(ids, email), signature)) return true
+  return sentTo === email && isSigned(keys, ids, signature)
 }

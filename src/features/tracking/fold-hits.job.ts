@@ -1,4 +1,6 @@
-import { defineProjectWork, PRIORITIES, workKind } from '../../queue/define-work.ts'
+import { defineProjectWork } from '../../queue/define-work.ts'
+import { workKind } from '../../queue/job-queue.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { foldHits } from './fold-hits.ts'
 import { projectsWithHits } from './hits.sql.ts'
 

@@ -1,6 +1,8 @@
 import { eventCtes, heard, NEW_ID } from '../../changes/changes.sql.ts'
 import { type None, shortStatement, statement } from '../../db/sql.ts'
 import type { Consumer } from '../../generated/prisma/enums.ts'
+import { raisedStatus } from '../../messages/email-status.sql.ts'
+import { lifecycleData } from '../../messages/lifecycle-data.sql.ts'
 import type { HitRow, MailRow } from './fold.rules.ts'
 
 /**
@@ -58,12 +60,16 @@ export const firstHits = statement<{ projectId: string; before: string; limit: n
    order by email_id, id limit :limit::int`,
 )
 
-/** The messages of hits, as far as there are any, locked with their contacts. Key: emails_pkey. */
+/**
+ * The messages of hits, as far as there are any, locked with their contacts. A join finds the partition of each id, which a
+ * comparison with all of them does not. Key: emails_pkey.
+ */
 export const lockMail = statement<{ projectId: string; ids: string[] }, MailRow>(
   'lock-tracked-mail',
   `select e.id, e.sent_at as "sentAt", e.opens, e.clicks, e.hits
-   from emails e join contacts c on c.project_id = e.project_id and c.id = e.contact_id
-   where e.project_id = :projectId::uuid and e.id = any(:ids::uuid[])
+   from unnest(:ids::uuid[]) as asked (id)
+   join emails e on e.project_id = :projectId::uuid and e.id = asked.id
+   join contacts c on c.project_id = e.project_id and c.id = e.contact_id
    order by e.id for no key update of e for key share of c`,
 )
 
@@ -112,14 +118,13 @@ export const foldHits = statement<Fold, { heard: Consumer[] }>(
      update emails e set
        opens = e.opens + n.opens, clicks = e.clicks + n.clicks, hits = e.hits + n.hits,
        opened_at = coalesce(e.opened_at, n.opened_at), clicked_at = coalesce(e.clicked_at, n.clicked_at),
-       status = case when n.clicks > 0 and e.status in ('SENT', 'DELIVERED', 'OPENED') then 'CLICKED'
-         when n.opens > 0 and e.status in ('SENT', 'DELIVERED') then 'OPENED' else e.status end,
+       status = case when n.clicks > 0 then ${raisedStatus('e.status', `'CLICKED'::email_status`)}
+         when n.opens > 0 then ${raisedStatus('e.status', `'OPENED'::email_status`)} else e.status end,
        updated_at = :now::timestamptz
      from counted n where e.project_id = :projectId::uuid and e.id = n.id
      returning e.project_id, e.id, e.contact_id, e.campaign_id, e.variant, e.opens > 0 and e.opens = n.opens as first_opened,
        e.clicks > 0 and e.clicks = n.clicks as first_clicked,
-       jsonb_build_object('emailId', e.id, 'subject', e.subject, 'from', e."from", 'messageId', e.message_id,
-         'templateId', e.template_id, 'campaignId', e.campaign_id, 'sourceType', e.source_type) as data
+       ${lifecycleData('e')} as data
    ),
    ${CAMPAIGN_CTE},
    removed as (

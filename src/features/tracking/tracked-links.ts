@@ -26,7 +26,7 @@ const mailBytes = ({ projectId, emailId, links }: TrackedMail): Buffer =>
 const tokenOf = (config: Config, mail: Buffer, target: string): string =>
   Buffer.concat([
     mail,
-    sign(config.linkKeys.tracked, Buffer.concat([mail, Buffer.from(target)]), SIGNATURE_BYTES),
+    sign(config.linkKeys.tracked[0], Buffer.concat([mail, Buffer.from(target)]), SIGNATURE_BYTES),
   ]).toString('base64url')
 
 /** Where links of a message lead instead of to their targets. They can stand in HTML as they are. */

@@ -1,7 +1,4 @@
-import type { Config } from '../../config.ts'
 import type { AppError } from '../../errors.ts'
-import { createLocalStore } from './local-store.ts'
-import { createS3Store } from './s3-store.ts'
 
 /** Where the bytes of images are kept. What goes wrong inside is thrown as it is, for the log. */
 export type ImageStore = {
@@ -13,13 +10,4 @@ export type ImageStore = {
   urlOf: (key: string) => string
   /** The error that a caller receives when the store fails. */
   failure: () => AppError
-}
-
-export const imageStoreOf = (config: Config): ImageStore =>
-  config.storage.kind === 's3' ? createS3Store(config.storage) : createLocalStore(config)
-
-/** Images that were uploaded before a change to S3 are still on this machine. */
-export async function removeEverywhere(config: Config, key: string): Promise<void> {
-  await imageStoreOf(config).remove(key)
-  if (config.storage.kind === 's3') await createLocalStore(config).remove(key)
 }

@@ -3,6 +3,7 @@ import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { WebhookEndpoint } from '../../generated/prisma/client.ts'
 import { newId } from '../../lib/ids.ts'
+import { recordChange } from '../audit/audit-log.ts'
 import { storeTestCall } from './messages.sql.ts'
 import { firstSecret } from './secrets.ts'
 import { callWork } from './webhook-work.ts'
@@ -44,6 +45,7 @@ export function createEndpoint(
       data: { projectId, id, ...data, createdAt: now, updatedAt: now },
     })
     await listen(tx, endpoint)
+    await recordChange(tx, projectId, { action: 'webhook.create', target: url, changes: data })
     return { endpoint, secret: await firstSecret(tx) }
   })
 }
@@ -51,11 +53,12 @@ export function createEndpoint(
 export function updateEndpoint(
   ctx: Ctx,
   id: string,
-  { url, eventNames, description, enabled }: UpdateWebhookEndpointInput,
+  changes: UpdateWebhookEndpointInput,
 ): Promise<WebhookEndpoint> {
   return ctx.atomically(async (tx) => {
     await lockInterests(tx)
     await getEndpoint(tx, id)
+    const { url, eventNames, description, enabled } = changes
     const endpoint = await tx.db.webhookEndpoint.update({
       where: keyOf(tx, id),
       data: {
@@ -67,6 +70,7 @@ export function updateEndpoint(
       },
     })
     await listen(tx, endpoint)
+    await recordChange(tx, projectIdOf(tx), { action: 'webhook.update', target: endpoint.url, changes })
     return endpoint
   })
 }
@@ -78,6 +82,7 @@ export function deleteEndpoint(ctx: Ctx, id: string): Promise<WebhookEndpoint> {
     const endpoint = await getEndpoint(tx, id)
     await keepInterests(tx, { consumer: 'WEBHOOK', id }, [])
     await tx.db.webhookEndpoint.delete({ where: keyOf(tx, id) })
+    await recordChange(tx, projectIdOf(tx), { action: 'webhook.delete', target: endpoint.url })
     return endpoint
   })
 }

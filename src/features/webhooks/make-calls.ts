@@ -1,9 +1,11 @@
+import { workflowAdvancingWork } from '../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { newId } from '../../lib/ids.ts'
 import { askOutside } from '../../lib/net/outside-request.ts'
 import { isPublicAddress } from '../../lib/net/public-address.ts'
 import { storableText } from '../../lib/text/storable.ts'
 import type { SliceResult, Turn } from '../../queue/define-work.ts'
+import { PRIORITIES } from '../../queue/priorities.ts'
 import { settleCall, type TakenCall, takeDueCalls } from './messages.sql.ts'
 import { currentSecrets } from './secrets.ts'
 import { signedHeaders } from './signing.rules.ts'
@@ -19,7 +21,11 @@ const DAY_MS = 86_400_000
 /** An endpoint that has failed for so many days is called no more. */
 const FAILING_DAYS = 5
 
-const UNUSED = { disabled: 'The endpoint is not called at present.', gone: 'The endpoint was deleted.' }
+const UNUSED = {
+  disabled: 'The endpoint is not called at present.',
+  gone: 'The endpoint was deleted.',
+  cancelled: 'The execution of the workflow is over.',
+}
 
 /** Makes some of the calls of a project that are due, and writes down what came of each. */
 export async function makeCalls(ctx: Ctx, turn: Turn): Promise<SliceResult> {
@@ -35,19 +41,16 @@ export async function makeCalls(ctx: Ctx, turn: Turn): Promise<SliceResult> {
 }
 
 async function makeCall(ctx: Ctx, turn: Turn, call: TakenCall, secrets: string[]): Promise<void> {
-  const unused = call.isEndpoints && call.enabled !== true
+  const { unused } = call
   const began = performance.now()
-  const tried: Tried = unused
-    ? {
-        failure: call.enabled === null ? UNUSED.gone : UNUSED.disabled,
-        isRefused: true,
-        url: call.url,
-      }
-    : await ask(ctx, call, secrets)
-  const tookMs = unused ? null : Math.round(performance.now() - began)
+  const tried: Tried =
+    unused === null
+      ? await ask(ctx, call, secrets)
+      : { failure: UNUSED[unused], isRefused: true, url: call.url }
+  const tookMs = unused === null ? Math.round(performance.now() - began) : null
   const { status, delayMs, error, isGone } = verdictOf(tried, call.attempts, call.isEndpoints, Math.random())
   const now = ctx.now()
-  const [stopped] = await ctx.sql(settleCall, {
+  const [settled] = await ctx.sql(settleCall, {
     ...{ clockShift: ctx.services.clockShift(), now, projectId: call.projectId, id: call.id },
     ...{ jobId: turn.jobId, attempt: turn.attempt, status, delayMs, tookMs, isGone },
     ...{ tryId: newId(now), url: tried.url, error: error && storableText(error) },
@@ -58,8 +61,9 @@ async function makeCall(ctx: Ctx, turn: Turn, call: TakenCall, secrets: string[]
       ? 'It answered 410: it wants no more calls.'
       : `No call has succeeded for ${FAILING_DAYS} days.`,
   })
-  if (stopped?.endpointId)
-    ctx.log.warn({ endpointId: stopped.endpointId }, 'a webhook endpoint is called no more')
+  if (settled?.woken) ctx.requestWork(workflowAdvancingWork, PRIORITIES.workflow)
+  if (settled?.endpointId)
+    ctx.log.warn({ endpointId: settled.endpointId }, 'a webhook endpoint is called no more')
 }
 
 function ask(ctx: Ctx, { id, url, method, headers, body }: TakenCall, secrets: string[]): Promise<Tried> {

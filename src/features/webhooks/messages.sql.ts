@@ -13,7 +13,7 @@ export const projectsWithHeardEvents = statement<None, { projectId: string }>(
        order by c.project_id limit 1)
      from project where project.project_id is not null
    )
-   select project_id as "projectId" from project where project_id is not null`,
+   select p.id as "projectId" from project join projects p on p.id = project.project_id`,
 )
 
 /**
@@ -80,8 +80,8 @@ export type TakenCall = {
   body: string
   attempts: number
   isEndpoints: boolean
-  /** Of the endpoint; null when it is gone, or a step of a workflow calls. */
-  enabled: boolean | null
+  /** Why it is not to be made any more. */
+  unused: 'gone' | 'disabled' | 'cancelled' | null
 }
 
 /** Takes calls that are due, those that have waited longest first. Index: webhook_messages_due. */
@@ -101,8 +101,12 @@ export const takeDueCalls = statement<
      returning m.*
    )
    select t.project_id as "projectId", t.id, coalesce(e.url, t.url) as url, t.method, t.headers, t.body, t.attempts,
-     t.endpoint_id is not null as "isEndpoints", e.enabled
+     t.endpoint_id is not null as "isEndpoints",
+     case when t.endpoint_id is not null and e.id is null then 'gone'
+       when not e.enabled then 'disabled'
+       when t.awaited and x.status is distinct from 'WAITING' then 'cancelled' end as unused
    from taken t left join webhook_endpoints e on e.project_id = t.project_id and e.id = t.endpoint_id
+   left join workflow_executions x on x.project_id = t.project_id and x.id = t.execution_id
    order by t.due_at, t.id`,
 )
 
@@ -118,7 +122,8 @@ export const releaseAbandonedCalls = statement<{ clockShift: number; queue: stri
 
 /**
  * Writes down what came of a call, if it is still this worker's. `delayMs` is null when it has ended; `tookMs` null when
- * it was not made. An endpoint that has failed since before `failingBefore`, or `isGone`, is called no more.
+ * it was not made. An endpoint that has failed since before `failingBefore`, or `isGone`, is called no more. An execution that
+ * waits for the end of the call goes on; it is locked before the call, as by who deletes both.
  */
 export const settleCall = statement<
   {
@@ -140,16 +145,22 @@ export const settleCall = statement<
     isGone: boolean
     failingReason: string
   },
-  { endpointId: string }
+  { endpointId: string | null; woken: boolean }
 >(
   'settle-webhook',
-  `with done as (
+  `with awaiting as materialized (
+     select x.id from webhook_messages m
+     join workflow_executions x on x.project_id = m.project_id and x.id = m.execution_id
+     where m.project_id = :projectId::uuid and m.id = :id::uuid and m.awaited for update of x
+   ),
+   done as (
      update webhook_messages set status = :status::webhook_status, taken_by = null, taken_attempt = null,
        due_at = ${DATABASE_NOW} + :delayMs::float8 * interval '1 millisecond',
        ended_at = case when :delayMs::float8 is null then :now::timestamptz end,
-       attempts = attempts - case when :tookMs::int is null then 1 else 0 end
+       attempts = attempts - case when :tookMs::int is null then 1 else 0 end,
+       awaited = awaited and :delayMs::float8 is not null
      where project_id = :projectId::uuid and id = :id::uuid and taken_by = :jobId::uuid
-       and taken_attempt = :attempt::int
+       and taken_attempt = :attempt::int and (select count(*) from awaiting) >= 0
      returning project_id, id, endpoint_id
    ),
    noted as (
@@ -157,19 +168,29 @@ export const settleCall = statement<
      select project_id, id, :tryId::uuid, :url, :httpStatus::int, :answer, :error, coalesce(:tookMs::int, 0),
        :now::timestamptz
      from done
+   ),
+   woken as (
+     update workflow_executions x set status = 'RUNNING', woken_by = done.id, next_at = ${DATABASE_NOW},
+       revision = x.revision + 1
+     from awaiting, done
+     where x.project_id = done.project_id and x.id = awaiting.id and x.status = 'WAITING' and :delayMs::float8 is null
+     returning x.id
+   ),
+   stopped as (
+     update webhook_endpoints e set
+       failing_since = case when :status = 'SENT' then null else coalesce(e.failing_since, :now::timestamptz) end,
+       enabled = e.enabled and not stop.is_over,
+       disabled_reason = case when e.enabled and stop.is_over then :failingReason else e.disabled_reason end,
+       updated_at = case when e.enabled and stop.is_over then :now::timestamptz else e.updated_at end
+     from done
+     cross join lateral (select :tookMs::int is not null and :status <> 'SENT'
+       and (:isGone::boolean or coalesce(e2.failing_since < :failingBefore::timestamptz, false)) as is_over
+       from webhook_endpoints e2 where e2.project_id = done.project_id and e2.id = done.endpoint_id) stop
+     where e.project_id = done.project_id and e.id = done.endpoint_id and :tookMs::int is not null
+       and (stop.is_over or (e.failing_since is null) <> (:status = 'SENT'))
+     returning case when stop.is_over then e.id end as id
    )
-   update webhook_endpoints e set
-     failing_since = case when :status = 'SENT' then null else coalesce(e.failing_since, :now::timestamptz) end,
-     enabled = e.enabled and not stop.is_over,
-     disabled_reason = case when e.enabled and stop.is_over then :failingReason else e.disabled_reason end,
-     updated_at = case when e.enabled and stop.is_over then :now::timestamptz else e.updated_at end
-   from done
-   cross join lateral (select :tookMs::int is not null and :status <> 'SENT'
-     and (:isGone::boolean or coalesce(e2.failing_since < :failingBefore::timestamptz, false)) as is_over
-     from webhook_endpoints e2 where e2.project_id = done.project_id and e2.id = done.endpoint_id) stop
-   where e.project_id = done.project_id and e.id = done.endpoint_id and :tookMs::int is not null
-     and (stop.is_over or (e.failing_since is null) <> (:status = 'SENT'))
-   returning case when stop.is_over then e.id end as "endpointId"`,
+   select (select id from stopped) as "endpointId", exists (select from woken) as woken`,
 )
 
 /** Has a call that has ended be made again, with all tries before it; none when it waits already. */
@@ -191,4 +212,33 @@ export const storeTestCall = statement<
      ${DATABASE_NOW}, :now::timestamptz
    from webhook_endpoints where project_id = :projectId::uuid and id = :endpointId::uuid
    returning id`,
+)
+
+/** Stores calls of steps, which are due at once; `rows` is a JSON list. */
+export const storeWorkflowCalls = statement<{
+  projectId: string
+  rows: string
+  now: Date
+  clockShift: number
+}>(
+  'store-workflow-calls',
+  `insert into webhook_messages (project_id, id, execution_id, awaited, contact_id, event_name, url, method, headers, body,
+     due_at, created_at)
+   select :projectId::uuid, id, "executionId", true, "contactId", 'workflow.webhook', url, method, headers, body,
+     ${DATABASE_NOW}, :now::timestamptz
+   from json_to_recordset(:rows::json) as given (id uuid, "executionId" uuid, "contactId" uuid, url text, method text,
+     headers jsonb, body text)`,
+)
+
+/** How calls of steps have ended. Keys: webhook_messages_pkey, webhook_attempts_pkey. */
+export const endedCalls = statement<
+  { projectId: string; ids: string[] },
+  { id: string; succeeded: boolean; httpStatus: number | null; error: string | null }
+>(
+  'ended-webhooks',
+  `select m.id, m.status = 'SENT' as succeeded, last.status as "httpStatus", last.error
+   from webhook_messages m left join lateral (
+     select t.status, t.error from webhook_attempts t where t.project_id = m.project_id and t.message_id = m.id
+     order by t.id desc limit 1) last on true
+   where m.project_id = :projectId::uuid and m.id = any(:ids::uuid[])`,
 )

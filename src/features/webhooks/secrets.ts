@@ -1,11 +1,9 @@
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { newId } from '../../lib/ids.ts'
-import { decrypt, deriveKey, encrypt } from '../../lib/secrets.ts'
+import { recordChange } from '../audit/audit-log.ts'
 import { newSecret } from './signing.rules.ts'
 
 const HOUR_MS = 3_600_000
-
-const keyOf = (ctx: Ctx) => deriveKey(ctx.config.encryptionSecret, 'mailwright secrets at rest')
 
 /** What calls of the project are signed with at this time: the newest secret first. */
 export async function currentSecrets(ctx: Ctx): Promise<string[]> {
@@ -13,7 +11,7 @@ export async function currentSecrets(ctx: Ctx): Promise<string[]> {
     where: { projectId: projectIdOf(ctx), OR: [{ expiresAt: null }, { expiresAt: { gt: ctx.now() } }] },
     orderBy: { id: 'desc' },
   })
-  return rows.map(({ secret }) => decrypt(keyOf(ctx), secret))
+  return rows.map(({ secret }) => ctx.config.sealing.open(secret))
 }
 
 /** Returns the first secret of the project when it had none yet, else null: it is shown once. */
@@ -38,6 +36,7 @@ export function rotateWebhookSecret(ctx: Ctx, overlapHours: number): Promise<Rot
       where: { projectId, expiresAt: null },
       data: { expiresAt: previousExpireAt },
     })
+    await recordChange(tx, projectId, { action: 'webhook.rotateSecret', changes: { overlapHours } })
     return { secret: await addSecret(tx), previousExpireAt }
   })
 }
@@ -48,7 +47,7 @@ async function addSecret(tx: Ctx): Promise<string> {
     data: {
       projectId: projectIdOf(tx),
       id: newId(tx.now()),
-      secret: new Uint8Array(encrypt(keyOf(tx), secret)),
+      secret: tx.config.sealing.seal(secret),
       createdAt: tx.now(),
     },
   })

@@ -82,7 +82,13 @@ const WebhookCallRef = builder.objectRef<LoggedCall>('WebhookCall').implement({
       nullable: true,
       ...idOfOther('the endpoint, which may have been deleted since', 'when a workflow calls'),
     }),
-    eventName: t.exposeString('eventName', { description: 'Name of the event that it tells of.' }),
+    executionId: t.exposeID('executionId', {
+      nullable: true,
+      ...idOfOther('the execution of a workflow whose step calls', 'when an endpoint is called'),
+    }),
+    eventName: t.exposeString('eventName', {
+      description: 'Name of the event that it tells of; `workflow.webhook` when a step of a workflow calls.',
+    }),
     url: t.exposeString('url', { description: 'Address as it was when the call was written.' }),
     method: t.exposeString('method', { description: 'HTTP method.' }),
     body: t.exposeString('body', { description: 'Body that is sent, JSON for events.' }),

@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import { checkInput } from '../../admission/check-input.ts'
+import { MAX_EVENT_NAME } from '../../changes/event-names.rules.ts'
 import type { Interest } from '../../changes/interests.ts'
 import type { Ctx } from '../../ctx.ts'
 import type { TriggerType } from '../../generated/prisma/enums.ts'
 import { nextTime, parseCron } from '../../lib/cron.ts'
-import { id, optional } from '../../lib/fields.ts'
+import { id, optional, timeZone } from '../../lib/fields.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
-import { isTimeZone } from '../../lib/zoned-time.ts'
 import { getSegment } from '../segments/find-segment.ts'
-import { MAX_EVENT_NAME } from './workflows.input.ts'
 
 /** The settings of each trigger, all of which may be missing until the workflow is enabled. */
 const SCHEMAS = {
@@ -24,15 +23,7 @@ const SCHEMAS = {
           params: { code: 'invalid_string' },
         }),
     ),
-    timezone: optional(
-      z
-        .string()
-        .max(100)
-        .refine(isTimeZone, {
-          error: 'must be a time zone of the IANA database, such as Europe/Berlin',
-          params: { code: 'invalid_string' },
-        }),
-    ),
+    timezone: optional(timeZone),
     segmentId: optional(id),
   }),
 } as const

@@ -1,8 +1,8 @@
+import { MAX_EVENT_NAME } from '../../changes/event-names.rules.ts'
 import { type Ctx, projectIdOf } from '../../ctx.ts'
 import { isJsonObject } from '../../lib/json.ts'
 import { listFields } from '../contact-fields/custom-fields.ts'
 import { typeOf } from '../contacts/contact-data.rules.ts'
-import { MAX_EVENT_NAME } from './workflows.input.ts'
 
 /** Something that a condition can ask for. */
 export type WorkflowField = { field: string; type: string; source: 'contact' | 'context' | 'event' }

@@ -14,9 +14,7 @@ export const WorkflowStepTypeRef = defineEnum<StepType>('WorkflowStepType', {
     DELAY: { description: 'Waits for a length of time, or until a time.' },
     WAIT_FOR_EVENT: { description: 'Waits for an event of the contact, or for the end of a time.' },
     CONDITION: { description: 'Goes on by the branch yes or no.' },
-    WEBHOOK: {
-      description: 'Calls an address. A workflow with such a step cannot be enabled in this version.',
-    },
+    WEBHOOK: { description: 'Calls an address, and waits for the end of the call.' },
     UPDATE_CONTACT: { description: 'Changes the data or the subscription of the contact.' },
     EXIT: { description: 'Ends the execution as EXITED.' },
   },

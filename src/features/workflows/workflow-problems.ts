@@ -48,13 +48,9 @@ function problemsOfTrigger(workflow: Workflow): WorkflowProblem[] {
   }))
 }
 
-/** Steps whose settings do not hold any more, types that this version cannot run, and senders that may not send. */
+/** Steps whose settings do not hold any more, and senders that may not send. */
 async function problemsOfSteps(ctx: Ctx, { steps }: Workflow): Promise<WorkflowProblem[]> {
-  const problems = steps.flatMap(({ id, type, name, config }): WorkflowProblem[] => {
-    if (type === 'WEBHOOK') {
-      const message = `The step "${name}" is a WEBHOOK, which this version does not run; take it out to enable the workflow`
-      return [{ severity: 'ERROR', stepId: id, field: 'steps', code: 'custom', message }]
-    }
+  const problems = steps.flatMap(({ id, type, config }): WorkflowProblem[] => {
     return errorsOf(() => STEPS[type].check(config)).map(({ field, code, message }) => ({
       ...{ severity: 'ERROR' as const, stepId: id, field, code, message },
     }))

@@ -2,7 +2,8 @@ import { builder } from '../../graphql/builder.ts'
 import { idOfOther, requiredId } from '../../graphql/common-fields.ts'
 import { inputArgument } from '../../graphql/inputs/zod-input.ts'
 import { create, patch, remove } from '../../graphql/rest-route.ts'
-import { countSteps } from './step-counts.ts'
+import type { StepCounts } from './counts/counts.sql.ts'
+import { countSteps, watchSteps } from './counts/step-counts.ts'
 import { WorkflowStepRef, WorkflowStepTypeRef, WorkflowTransitionRef } from './workflow-graph.graphql.ts'
 import { validateWorkflow, type WorkflowProblem } from './workflow-problems.ts'
 import {
@@ -20,7 +21,6 @@ import {
   insertStepInput,
   updateStepInput,
 } from './workflows.input.ts'
-import type { StepCounts } from './workflows.sql.ts'
 
 const TAG = 'Workflows'
 const ID = requiredId('workflow')
@@ -175,5 +175,17 @@ builder.queryField('workflowStepCounts', (t) =>
     access: 'secretKey',
     args: { id: t.arg.id(ID) },
     resolve: (_root, { id }, ctx) => countSteps(ctx, id),
+  }),
+)
+
+builder.subscriptionField('workflowProgress', (t) =>
+  t.field({
+    description:
+      'For each step of a workflow what became of the executions that came to it, and then again whenever that has changed.',
+    type: [WorkflowStepCountsRef],
+    access: 'secretKey',
+    args: { id: t.arg.id(ID) },
+    subscribe: (_root, { id }, ctx) => watchSteps(ctx, id),
+    resolve: (counts) => counts,
   }),
 )

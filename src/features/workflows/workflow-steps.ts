@@ -7,6 +7,7 @@ import type { WorkflowStep, WorkflowTransition } from '../../generated/prisma/cl
 import { given } from '../../lib/given.ts'
 import { isId, newId } from '../../lib/ids.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { assertSyntax } from '../templates/syntax.ts'
 import { getTemplate } from '../templates/templates.ts'
 import { assertNoneActive, type Workflow } from './find-workflow.ts'
 import { STEPS } from './steps/steps.ts'
@@ -36,8 +37,9 @@ async function checkStep(
   type: StepType,
   { config = {}, templateId }: { config?: JsonObject | undefined; templateId: string | undefined },
 ): Promise<{ config: JsonObject; templateId: string | null }> {
-  const { sendsTemplate, check, prepare } = STEPS[type]
+  const { sendsTemplate, check, prepare, templates } = STEPS[type]
   const kept = check(config)
+  for (const { field, template } of templates(kept)) await assertSyntax(tx, field, template)
   const { tree } = prepare(kept)
   if (tree) await assertSegments(tx, tree, kept)
   if (!sendsTemplate) return { config: kept, templateId: null }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { MAX_EVENT_NAME } from '../../changes/event-names.rules.ts'
 import { clearable, id, jsonObject, line, optional } from '../../lib/fields.ts'
 import { STEP_TYPES } from './workflow-graph.rules.ts'
 
 export const MAX_NAME = 100
 const MAX_DESCRIPTION = 1_000
-export const MAX_EVENT_NAME = 255
 /** Coordinates beyond it are a mistake. */
 const MAX_COORDINATE = 1_000_000
 

@@ -18,12 +18,14 @@ import {
   readOffsetPage,
   readOrder,
 } from '../../paging/offset-page.ts'
+import { firstSecret } from '../webhooks/secrets.ts'
+import { type WorkflowCounts, workflowCounts } from './counts/counts.sql.ts'
 import { assertNoneActive, getWorkflow, lockedWorkflow, type Workflow } from './find-workflow.ts'
 import { STEPS } from './steps/steps.ts'
 import { checkTrigger, interestsOfTrigger, nextRun } from './triggers.ts'
 import { problemsOf } from './workflow-problems.ts'
 import { type createWorkflowInput, MAX_NAME, type updateWorkflowInput } from './workflows.input.ts'
-import { removeLater, type WorkflowCounts, workflowCounts } from './workflows.sql.ts'
+import { removeLater } from './workflows.sql.ts'
 
 export type WorkflowSummary = WorkflowRow & WorkflowCounts
 
@@ -62,6 +64,8 @@ async function keepReferences(tx: Ctx, workflow: Workflow): Promise<void> {
     ),
   ]
   await keepInterests(tx, { consumer: 'WORKFLOW', id: workflow.id }, interests)
+  // What its steps call is signed.
+  if (workflow.steps.some(({ type }) => type === 'WEBHOOK')) await firstSecret(tx)
 }
 
 /** Changes a workflow under its lock, and keeps what it refers to afterwards; `change` writes what it likes. */

@@ -43,7 +43,10 @@ export function inputFromZod<Schema extends z.ZodObject>(
     fields: (t) =>
       Object.fromEntries(
         fields.map(([key, kind, field]) => {
-          const options = { required: !acceptsUndefined(field), ...describedBy(field) }
+          const options = {
+            required: !acceptsUndefined(field) && !(field instanceof z.ZodNullable),
+            ...describedBy(field),
+          }
           if (!('list' in kind)) return [key, t.field({ type: kind.type, ...options })]
           if ('list' in kind.list) throw new Error(`${name}.${key}: lists of lists are not supported`)
           return [key, t.field({ type: [kind.list.type], ...options })]

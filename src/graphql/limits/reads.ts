@@ -1,6 +1,6 @@
-import type { AnswerBytes } from '../../ctx.ts'
 import { AppError } from '../../errors.ts'
 import { jsonSize } from '../../lib/json.ts'
+import type { AnswerBytes } from '../../paging/answer-bytes.ts'
 
 /** Up to this size, in bytes, reads are not counted: most answers are small. */
 const UNCOUNTED = 64 * 1024

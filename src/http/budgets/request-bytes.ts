@@ -1,4 +1,4 @@
-import type { Actor } from '../../admission/access.ts'
+import { type Actor, projectOf } from '../../admission/access.ts'
 import { tooManyAnswers, tooManyBodies } from '../../errors.ts'
 import { ByteBudget, type GiveBack } from './byte-budget.ts'
 
@@ -104,7 +104,7 @@ export class RequestBytes {
    */
   charge(actor: Actor): void {
     this.#isPublic = actor.kind === 'key' && actor.keyKind === 'public'
-    this.#owner = actor.kind === 'key' ? `${actor.keyKind} ${actor.project.id}` : null
+    this.#owner = ownerOf(actor)
   }
 
   /** Waits until there is room for a body of this size. Throws SERVICE_UNAVAILABLE. */
@@ -201,4 +201,11 @@ export class RequestBytes {
     this.giveBackBody()
     for (const giveBack of this.#taken.splice(0)) giveBack()
   }
+}
+
+/** Members share with the secret key of their project. */
+function ownerOf(actor: Actor): string | null {
+  const project = projectOf(actor)
+  if (project) return `${actor.kind === 'key' ? actor.keyKind : 'secret'} ${project.id}`
+  return actor.kind === 'user' ? `user ${actor.user.id}` : null
 }

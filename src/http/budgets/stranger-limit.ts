@@ -31,11 +31,20 @@ export class StrangerLimit {
     this.#isProxy = networksOf(trustedProxies)
   }
 
+  /** The caller's address, of IPv6 the /64: what one subscriber of a network has. */
+  addressOf(request: IncomingMessage): string {
+    return subscriberOf(clientAddress(request, this.#isProxy))
+  }
+
   /** Counts a request, as one or as `cost`; throws RATE_LIMIT_EXCEEDED. The function it returns takes that back. */
   count(request: IncomingMessage, now: Date, cost = 1): () => void {
+    return this.countAddress(clientAddress(request, this.#isProxy), now, cost)
+  }
+
+  /** The same for who comes from this address, through another door. */
+  countAddress(address: string, now: Date, cost = 1): () => void {
     if (this.#perMinute === 0 || cost === 0) return () => {}
-    const address = subscriberOf(clientAddress(request, this.#isProxy))
-    const window = windowOf(this.#addresses, address, now.getTime())
+    const window = windowOf(this.#addresses, subscriberOf(address), now.getTime())
     if (window.used + cost > this.#perMinute) throw this.#exceeded(window, now, OF_ADDRESS)
     window.used += cost
     return () => {

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { startService } from '../../support/service.ts'
 import { fieldErrors } from '../sending/send-support.ts'
 import { campaignBody, newCampaign, newContacts } from './campaign-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const CONDITION = {
   logic: 'AND',

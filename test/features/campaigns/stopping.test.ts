@@ -3,7 +3,7 @@ import { advanceCampaignsJob } from '../../../src/features/campaign-ledger/advan
 import { hold } from '../../support/held-lock.ts'
 import { type SendingService, startSending } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Answer, type Service, startService, until } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
 import {
@@ -78,7 +78,7 @@ scenario(
   },
 )
 
-const byHand = () => startService({ ROLES: 'http' })
+const byHand = sharedStart(() => startService({ ROLES: 'http' }))
 
 const advance = (service: Service) =>
   advanceCampaignsJob.slice(service.ctx(service.project.id), turnOf(service.project.id))

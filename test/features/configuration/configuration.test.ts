@@ -15,7 +15,7 @@ const FEATURES = {
   billing: { enabled: false },
   storage: { enabled: true, kind: 'local' },
   authProviders: { github: false, google: false },
-  signup: { disabled: true },
+  signup: { disabled: false },
   smtp: { enabled: false, domain: null, ports: [] },
 }
 

@@ -298,8 +298,16 @@ scenario(
       // Estimated: who lacks the field may be in the sample.
       assert.ok(Math.abs(everybody.contactCount - 12_000) <= 60, String(everybody.contactCount))
       const { body: removed } = await service.as(project).delete('/contacts/fields/half')
-      assert.equal(removed, { deletedFrom: 6_000 })
-      assert.not.ok(namesOf(await customFields(service, project)).includes('data.half'))
+      // A slow machine may not be done when the answer comes.
+      assert.ok(removed.status === 'running' || removed.deletedFrom === 6_000, JSON.stringify(removed))
+      await until('the field is gone', async () => {
+        const names = namesOf(await customFields(service, project))
+        return !names.includes('data.half')
+      })
+      const left = await service.sql(`select from contacts where project_id = $1 and data ? 'half'`, [
+        project.id,
+      ])
+      assert.is(left.length, 0)
     })
   },
 )

@@ -292,7 +292,10 @@ scenario('DELETE /contacts/fields/:field', start, (test) => {
         return (await deleteFieldsJob.pending(service.ctx())).length > 0
       })
       await workThrough(service, deleteFieldsJob)
-      const [row] = await service.sql('select deleted_from from contact_field_deletions')
+      const [row] = await service.sql(
+        'select deleted_from from contact_field_deletions where project_id = $1',
+        [project.id],
+      )
       assert.is(row?.deleted_from, 40)
       await asked
       const [left] = await service.sql(`select count(*)::int from contacts where data ? 'odd'`)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
 import { graphqlValue, newContact, shortError } from '../contacts/contact-support.ts'
 import {
@@ -19,7 +19,7 @@ import {
   work,
 } from './job-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const ACTIONS: readonly BulkAction[] = ['bulk-subscribe', 'bulk-unsubscribe', 'bulk-delete']
 

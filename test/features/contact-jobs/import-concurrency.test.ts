@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { changeContactsJob } from '../../../src/features/contact-jobs/change-contacts.job.ts'
 import { createJob, getJob } from '../../../src/features/contact-jobs/contact-jobs.ts'
 import { runImport } from '../../../src/features/contact-jobs/import.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { runs } from '../../support/seeded.ts'
 import { type Project, type Service, startService } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
@@ -11,7 +11,7 @@ import { createContact } from '../contacts/contact-support.ts'
 import { type Dialect, written } from './csv-support.ts'
 import { assertCounted, contactsOf, eventsOf, imported, work } from './job-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const people = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { graphqlValue, shortError } from '../contacts/contact-support.ts'
 import {
@@ -18,7 +18,7 @@ import {
   work,
 } from './job-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 const MB = 1024 * 1024
 const CSV = 'email,plan\nada@example.org,pro\ngrace@example.org,free\n'
 

@@ -2,12 +2,12 @@ import pg from 'pg'
 import * as assert from 'uvu/assert'
 import { changeContactsJob } from '../../../src/features/contact-jobs/change-contacts.job.ts'
 import { newId } from '../../../src/lib/ids.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService, until } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
 import { getJob, jobIdOf, keptInput, polled, postBulk, postImport, work } from './job-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const where = (field: string, operator: string, value?: unknown) => ({
   logic: 'AND',

@@ -148,7 +148,10 @@ scenario('At the same time', start, (test) => {
     ])
     assert.is(contacts.length, 1)
     assert.equal(contacts[0]?.data, numbered(100))
-    const events = await service.sql('select name, count(*)::int from events group by name')
+    const events = await service.sql(
+      'select name, count(*)::int from events where project_id = $1 group by name',
+      [service.project.id],
+    )
     assert.equal(events, [{ name: 'called', count: 33 }])
   })
 

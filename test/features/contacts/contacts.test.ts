@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { setProjectDisabled } from '../../../src/features/projects/projects.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import { withoutTrace } from '../sending/send-support.ts'
 import { CONTACT, contactOf, createContact, graphqlValue, newContact } from './contact-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const CALLS: [method: string, body: Body][] = [
   ['GET', undefined],

@@ -22,7 +22,7 @@ const remove = async (service: Service, id: string, project = service.project) =
 
 scenario(
   'A contact that is deleted',
-  () => startService({ ROLES: 'http' }),
+  () => startService({ ROLES: 'http' }, { alone: true }),
   (test) => {
     test('is not found anywhere in the database any more', async (service) => {
       const of = person()

@@ -268,7 +268,13 @@ scenario(
 
     test('is the same for all processes', async (service) => {
       const project = await service.newProject()
-      const other = await startService({ ROLES: 'http', DATABASE_URL: service.databaseUrl })
+      const { dataDir } = service.app.config
+      // Both read the secret that is kept there.
+      const other = await startService({
+        ROLES: 'http',
+        DATABASE_URL: service.databaseUrl,
+        DATA_DIR: dataDir,
+      })
       try {
         const insert = (from: number, to: number) =>
           service.sql(

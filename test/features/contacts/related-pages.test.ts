@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { countStatements } from '../../support/count-statements.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Service, startService } from '../../support/service.ts'
 
@@ -22,23 +23,6 @@ async function populated(service: Service, contacts: number, each: number) {
     return answer.body.data
   }
   return { project, ask }
-}
-
-/** How many statements the work runs on the pool, without those of Prisma. */
-async function statementsOf(service: Service, work: () => Promise<unknown>): Promise<number> {
-  const { database } = service.app.services
-  const { sql } = database
-  let statements = 0
-  database.sql = (query, params) => {
-    statements += 1
-    return sql(query, params)
-  }
-  try {
-    await work()
-  } finally {
-    database.sql = sql
-  }
-  return statements
 }
 
 const PAGES = `contacts(sort: "email", dir: "asc") { data { email
@@ -78,9 +62,9 @@ scenario('Emails and events of contacts in GraphQL', start, (test) => {
   test('take the same number of statements for one contact and for many', async (service) => {
     const one = await populated(service, 1, 1)
     const many = await populated(service, 8, 1)
-    const few = await statementsOf(service, () => one.ask(`{ ${PAGES} }`))
+    const few = await countStatements(service, () => one.ask(`{ ${PAGES} }`))
     assert.ok(few > 0)
-    assert.is(await statementsOf(service, () => many.ask(`{ ${PAGES} }`)), few)
+    assert.is(await countStatements(service, () => many.ask(`{ ${PAGES} }`)), few)
   })
 
   test('are asked for several times in one request', async (service) => {

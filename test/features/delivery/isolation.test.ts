@@ -1,8 +1,25 @@
 import * as assert from 'uvu/assert'
+import { noteNotifications } from '../../../src/features/notifications/notifications.ts'
+import { reportOf } from '../../../src/features/notifications/report.rules.ts'
 import { hold } from '../../support/held-lock.ts'
-import { emailRow, type SendingService, sendBody, sendMail, startSending } from '../../support/mailing.ts'
+import {
+  emailEvents,
+  emailRow,
+  type SendingService,
+  sendBody,
+  sendMail,
+  startSending,
+} from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, until } from '../../support/service.ts'
+import {
+  assertAddsUp,
+  newCampaign,
+  newContacts,
+  reached,
+  sendNow,
+  stats,
+} from '../campaigns/campaign-support.ts'
 
 const CONNECTIONS = 5
 
@@ -69,6 +86,64 @@ scenario('Tenants and delivery', start, (test) => {
     await until('the sweep finds it', () => isSent(context, due))
     await lock.release()
     await until('the held one follows', () => isSent(context, held))
+  })
+
+  test('a message whose outcome the database refuses has failed, and is not sent again; what is heard of it later counts', async (context) => {
+    const { sql, sink, newProject, as, ctx, clock } = context
+    const project = await newProject()
+    await sql(
+      `create function refuse_outcome() returns trigger language plpgsql as
+       'begin raise exception ''refused'' using errcode = ''22000''; end'`,
+    )
+    await sql(
+      `create trigger refuse_outcome before update on emails for each row
+       when (new.status = 'SENT' and new.to_email like 'refused%') execute function refuse_outcome()`,
+    )
+    await newContacts(context, 3, { prefix: 'refused' }, project)
+    const { id } = await newCampaign(context, {}, project)
+    await sendNow(context, id, project)
+    const { failedCount } = await reached(context, id, 'SENT', project)
+    assert.is(failedCount, 3)
+    const mail = await sql('select * from emails where campaign_id = $1 order by to_email', [id])
+    for (const row of mail) {
+      assert.equal([row.status, row.attempts, row.sent_at], ['FAILED', 1, null])
+      assert.match(row.error, 'could not be written down')
+      const [event, ...others] = await emailEvents(context, row.id)
+      assert.equal(others, [])
+      assert.is(event?.name, 'email.failed')
+      const { reason, ...data } = event?.data ?? {}
+      assert.is(reason, row.error)
+      assert.equal(data, {
+        ...{ emailId: row.id, subject: row.subject, from: row.from, messageId: row.message_id },
+        ...{ templateId: null, campaignId: id, sourceType: 'CAMPAIGN' },
+      })
+      assert.is(sink.counts().get(row.to_email), 1)
+    }
+    assert.equal(await sql('select from deliveries where campaign_id = $1', [id]), [])
+    const retry = 'mutation ($id: ID!) { retryFailed(id: $id) { retried } }'
+    const retried = await as(project).graphql(retry, { id })
+    assert.is(retried.body.data?.retryFailed.retried, 0, 'it is not in the queue any more')
+    await assertAddsUp(context, id, project)
+
+    const [delivered, bounced] = mail
+    for (const [kind, row] of [
+      ['DELIVERED', delivered],
+      ['BOUNCED', bounced],
+    ] as const) {
+      const named = { messageId: row?.message_id, recipient: row?.to_email }
+      const reports = [reportOf(kind, clock.now(), named)]
+      await noteNotifications(ctx(), [{ source: 'test', id: kind, token: null, reports }])
+    }
+    const told = await until('two have arrived', async () => {
+      const found = await stats(context, id, project)
+      return found.sentCount === 2 && found
+    })
+    assert.equal([told.failedCount, told.deliveredCount, told.bouncedCount], [1, 1, 1])
+    await assertAddsUp(context, id, project)
+    assert.equal(
+      await sql('select status from emails where campaign_id = $1 order by to_email', [id]),
+      ['DELIVERED', 'BOUNCED', 'FAILED'].map((status) => ({ status })),
+    )
   })
 })
 

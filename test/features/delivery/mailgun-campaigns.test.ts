@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { campaignWork } from '../../../src/features/campaigns/campaign-work.ts'
 import { mailDeliveryWork } from '../../../src/features/delivery/mail-delivery.ts'
-import { PRIORITIES } from '../../../src/queue/define-work.ts'
+import { PRIORITIES } from '../../../src/queue/priorities.ts'
 import { MINUTE } from '../../support/clock.ts'
 import { type MailgunAnswer, type MailgunApi, startMailgunApi } from '../../support/mailgun-api.ts'
-import { sendMail } from '../../support/mailing.ts'
+import { pass, sendMail } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Project, type Service, startService, until } from '../../support/service.ts'
 import {
@@ -23,7 +23,7 @@ type Context = Service & { api: MailgunApi; answerWith: (answer: Answering) => v
 async function start(): Promise<Context> {
   const state: { answer: Answering } = { answer: () => undefined }
   const api = await startMailgunApi({ answer: (to) => state.answer(to) })
-  const service = await startService(api.env)
+  const service = await startService({ ...api.env, DESTINATION_LIMITS: 'gmail=0.05/s:1' })
   return {
     ...service,
     api,
@@ -298,6 +298,26 @@ scenario('Campaigns that leave by Mailgun', start, (test) => {
     await release(context, project)
     return { id, project }
   }
+
+  test('keep to the rate of a destination', async (context) => {
+    const { api, answerWith, newProject } = context
+    answerWith(() => undefined)
+    const project = await newProject()
+    for (const email of ['a@gmail.com', 'b@gmail.com', 'c@gmail.com', 'd@firm.example', 'e@firm.example']) {
+      await context.as(project).post('/contacts', { email, subscribed: true })
+    }
+    const id = await queued(context, project)
+    await release(context, project)
+    const told = () => api.calls.flatMap(({ to }) => to)
+    const atGmail = () => told().filter((to) => to.endsWith('@gmail.com')).length
+    await until('all others have it', () => told().length - atGmail() === 2 && atGmail() === 1)
+    for (const count of [2, 3]) {
+      pass({ ...context, project }, 20_500)
+      await until(`${count} of them have it`, () => atGmail() >= count)
+      assert.is(atGmail(), count)
+    }
+    await reached(context, id, 'SENT', project)
+  })
 
   test('are cancelled between two calls', async (context) => {
     const cancel = (id: string, project: Project) => context.as(project).post(`/campaigns/${id}/cancel`)

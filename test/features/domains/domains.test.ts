@@ -4,6 +4,7 @@ import { assertRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Project, type Service, startService } from '../../support/service.ts'
 import { fieldErrors, send, withoutTrace } from '../sending/send-support.ts'
+import { chain } from '../workflows/workflow-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -149,6 +150,35 @@ scenario('DELETE /domains/:id', start, (test) => {
     await remove(service, body.id)
     const other = await service.newProject()
     assert.is((await add(service, domain, other)).status, 201)
+  })
+
+  test('is refused while campaigns or workflows send from it, unless it is forced', async (service) => {
+    const domain = newName()
+    const { id } = (await add(service, domain)).body
+    const from = `hello@${domain}`
+    const message = { name: 'Guarded news', subject: 'S', body: '<p>B</p>', from }
+    const campaign = await service.as().post('/campaigns', { ...message, audienceType: 'ALL' })
+    const template = await service.as().post('/templates', message)
+    const setState = (status: string) =>
+      service.sql('update campaigns set status = $2::campaign_status where id = $1', [
+        campaign.body.data.id,
+        status,
+      ])
+    for (const status of ['SCHEDULED', 'SENDING']) {
+      await setState(status)
+      const error = assertRefused(await remove(service, id), 409, 'CONFLICT')
+      assert.match(error.message, '"Guarded news"')
+    }
+    await setState('SENT')
+    const workflow = await chain(service, [
+      { type: 'SEND_EMAIL', name: 'Mail', templateId: template.body.id, config: {} },
+    ])
+    assert.match(assertRefused(await remove(service, id), 409, 'CONFLICT').message, '"Onboarding"')
+    await service.as().patch(`/workflows/${workflow.id}`, { enabled: false })
+    const other = await service.newProject()
+    assertRefused(await service.as(other).delete(`/domains/${id}?force=true`), 404, 'DOMAIN_NOT_FOUND')
+    await setState('SCHEDULED')
+    assert.is((await service.as().delete(`/domains/${id}?force=true`)).status, 204)
   })
 
   test("does not find another project's domain, nor an unknown one", async (service) => {

@@ -19,7 +19,9 @@ scenario(
       const answer = await whileHeld(service, remove, [before.body.data.contact], track)
       assert.is(answer.status, 200, answer.text)
       assert.is.not(answer.body.data.contact, before.body.data.contact)
-      const contacts = await service.sql('select id from contacts')
+      const contacts = await service.sql('select id from contacts where project_id = $1', [
+        service.project.id,
+      ])
       assert.equal(contacts, [{ id: answer.body.data.contact }])
     })
 

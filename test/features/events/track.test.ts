@@ -1,8 +1,10 @@
 import * as assert from 'uvu/assert'
 import { HOUR } from '../../support/clock.ts'
 import { assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
+
+const start = sharedStart(startService)
 
 /** A project of its own, and ways to track in it and to look at what came of it. */
 async function tracking(service: Service) {
@@ -34,7 +36,7 @@ const fieldsOf = (answer: Answer) =>
     received === undefined ? [field, code] : [field, code, received],
   )
 
-scenario('POST /v1/track', startService, (test) => {
+scenario('POST /v1/track', start, (test) => {
   test('makes the contact, subscribed, and records the event', async (service) => {
     const { track, project, contacts, events } = await tracking(service)
     const answer = await track({
@@ -97,7 +99,7 @@ scenario('POST /v1/track', startService, (test) => {
   })
 })
 
-scenario('The name of an event', startService, (test) => {
+scenario('The name of an event', start, (test) => {
   test('must not be one that the service writes itself', async (service) => {
     const { track, events, contacts } = await tracking(service)
     for (const event of [
@@ -149,7 +151,7 @@ scenario('The name of an event', startService, (test) => {
   })
 })
 
-scenario('The address of a contact', startService, (test) => {
+scenario('The address of a contact', start, (test) => {
   test('is one, however it is written', async (service) => {
     const { track, contacts } = await tracking(service)
     for (const email of ['Ada@Example.ORG', ' ada@example.org\n', 'ADA@EXAMPLE.ORG']) {
@@ -210,7 +212,7 @@ scenario('The address of a contact', startService, (test) => {
   })
 })
 
-scenario('The data of an event', startService, (test) => {
+scenario('The data of an event', start, (test) => {
   test('is stored on the contact and with the event, of every type', async (service) => {
     const { trackData, ada, events } = await tracking(service)
     const data = {
@@ -308,7 +310,7 @@ scenario('The data of an event', startService, (test) => {
   })
 })
 
-scenario('subscribed', startService, (test) => {
+scenario('subscribed', start, (test) => {
   const subscriptionEvents = async (events: () => Promise<Body[]>) =>
     (await events()).filter(({ name }) => name.startsWith('contact.')).map(({ name, data }) => [name, data])
 
@@ -346,7 +348,7 @@ scenario('subscribed', startService, (test) => {
   })
 })
 
-scenario('A contact that does not change', startService, (test) => {
+scenario('A contact that does not change', start, (test) => {
   test('is not written', async (service) => {
     const { track, trackData, ada } = await tracking(service)
     await trackData({ a: 1, b: { c: [1, 2] }, d: '' })
@@ -388,7 +390,7 @@ scenario('A contact that does not change', startService, (test) => {
   })
 })
 
-scenario('Requests at once', startService, (test) => {
+scenario('Requests at once', start, (test) => {
   test('for one new address make one contact with the keys of all', async (service) => {
     const { track, contacts, events } = await tracking(service)
     const answers = await Promise.all(

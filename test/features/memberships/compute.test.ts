@@ -4,7 +4,7 @@ import { computeSegmentsJob } from '../../../src/features/memberships/compute-se
 import { MINUTE, SECOND } from '../../support/clock.ts'
 import { hold } from '../../support/held-lock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
 import {
@@ -26,7 +26,7 @@ import {
   writersDone,
 } from '../segments/segment-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 /** More than two parts. */
 const MANY = 12_000

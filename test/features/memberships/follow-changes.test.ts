@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { subscriptionLinks } from '../../../src/features/subscriptions/subscription-links.ts'
 import { sendBody } from '../../support/mailing.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Answer, type Service, startService, until } from '../../support/service.ts'
 import { filesOf, textOf } from '../../support/sources.ts'
 import { bulkChanged, imported } from '../contact-jobs/job-support.ts'
@@ -24,7 +24,7 @@ import {
   waiting,
 } from '../segments/segment-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 async function done(answer: Promise<Answer>): Promise<void> {
   const { status, text } = await answer

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { followSegmentsJob } from '../../../src/features/memberships/follow-segments.job.ts'
+import { removeProject } from '../../../src/features/wipes/wipes.sql.ts'
 import type { SliceResult, Turn } from '../../../src/queue/define-work.ts'
 import { MINUTE } from '../../support/clock.ts'
 import { hold } from '../../support/held-lock.ts'
@@ -206,7 +207,7 @@ scenario('Changes of what is gone', start, (test) => {
     await own.as().delete(`/contacts/${contactId}`)
     await newTracked(gone)
     await contact(gone, 'ada', { plan: 'pro' })
-    await service.sql('delete from projects where id = $1', [gone.project.id])
+    await service.ctx().sql(removeProject, { projectId: gone.project.id })
     await follow(service)
     assert.equal(await moves(own, id), ['grace entry'])
     await contact(own, 'grace', { plan: 'free' })

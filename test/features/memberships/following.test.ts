@@ -196,7 +196,12 @@ const PLACES = 'places in the order of contacts: nobody is looked at'
 
 /** Statements that may see contacts that are being erased, and why that does no harm. */
 const SEES_HIDDEN: Record<string, string> = {
+  'src/features/activity/feed.sql.ts feedRows': 'entries about them are left out before',
+  'src/features/activity/upcoming.sql.ts upcoming': 'executions of theirs are left out before',
   'src/features/tracking/hits.sql.ts lockMail': 'their mail is theirs until it is deleted',
+  'src/features/notifications/notifications.sql.ts firstReports': 'their mail is theirs until it is deleted',
+  'src/features/notifications/notifications.sql.ts lockReported': 'their mail is theirs until it is deleted',
+  'src/features/notifications/apply-reports.sql.ts unsubscribeReported': 'they are not subscribed',
   'src/features/campaign-ledger/ledger.sql.ts freezeRange': BY_CONDITION,
   'src/messages/deliveries.sql.ts requeueCtes': 'their mail that waited is gone',
   'src/features/campaigns/campaigns.sql.ts anybodyReceives': BY_CONDITION,

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { HOUR, MINUTE, SECOND } from '../../support/clock.ts'
-import { scenario } from '../../support/scenario.ts'
-import { type Service, startService } from '../../support/service.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
+import { type Service, startService, until } from '../../support/service.ts'
 import {
   computeDue,
   contact,
@@ -18,7 +18,7 @@ import {
   treeOf,
 } from '../segments/segment-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 /** Lets time pass and does what a worker does. */
 async function pass(service: Service, milliseconds: number): Promise<void> {
@@ -76,11 +76,18 @@ scenario('Windows that pass', start, (test) => {
 
 scenario('A tracked segment', start, (test) => {
   test('is left to whoever made it for a moment, then computed', async (service) => {
-    const own = await elsewhere(service)
-    await contact(own, 'ada', { plan: 'pro' })
-    const { id } = await newSegment(own, { trackMembership: true })
-    await pass(own, 0)
-    assert.equal(await members(own, id), [])
+    // A machine that is slower than a moment looks too late, and tries again.
+    const { own, id } = await until('somebody looks within a moment', async () => {
+      const own = await elsewhere(service)
+      await contact(own, 'ada', { plan: 'pro' })
+      const began = performance.now()
+      const { id } = await newSegment(own, { trackMembership: true })
+      await pass(own, 0)
+      const seen = await members(own, id)
+      if (performance.now() - began > 250) return null
+      assert.equal(seen, [])
+      return { own, id }
+    })
     await pass(own, SECOND)
     assert.equal(await moves(own, id), ['ada entry'])
   })

@@ -1,11 +1,13 @@
 import * as assert from 'uvu/assert'
 import { assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { startService } from '../../support/service.ts'
+
+const start = sharedStart(startService)
 
 const ID = '01890000-0000-7000-8000-000000000001'
 
-scenario('Health', startService, (test) => {
+scenario('Health', start, (test) => {
   test('is live', async ({ call }) => {
     const answer = await call('GET', '/health/live')
     assert.is(answer.status, 200)
@@ -96,7 +98,7 @@ scenario(
   },
 )
 
-scenario('Metrics without a token', startService, (test) => {
+scenario('Metrics without a token', start, (test) => {
   test('are for this machine only', async ({ call }) => {
     assert.is((await call('GET', '/metrics')).status, 200)
     for (const authorization of ['Bearer ', 'Bearer null', 'Bearer undefined']) {

@@ -3,7 +3,7 @@ import { computeSegmentsJob } from '../../../src/features/memberships/compute-se
 import { hold } from '../../support/held-lock.ts'
 import { noteInterests } from '../../support/interests.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Answer, type Service, startService } from '../../support/service.ts'
 import { whileInterestsHeld } from '../../support/while-held.ts'
 import { turnOf } from '../../support/work.ts'
@@ -22,7 +22,7 @@ import {
   treeOf,
 } from './segment-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 const remove = (service: Service, id: string): Promise<Answer> => service.as().delete(`/segments/${id}`)
 
 const exists = async ({ sql }: Service, id: string): Promise<boolean> =>

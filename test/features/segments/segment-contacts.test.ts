@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { MINUTE } from '../../support/clock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
 import {
   computeDue,
@@ -14,7 +14,7 @@ import {
   segmentOf,
 } from './segment-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const list = (service: Service, id: string, query = ''): Promise<Answer> =>
   service.as().get(`/segments/${id}/contacts${query}`)

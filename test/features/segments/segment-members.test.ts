@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { hold } from '../../support/held-lock.ts'
 import { assertGraphQLRefused, assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Answer, type Service, startService } from '../../support/service.ts'
 import { fieldErrors } from '../sending/send-support.ts'
 import { contact, elsewhere, members, moves, newList, newSegment, segmentOf } from './segment-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const add = (service: Service, id: string, body: object): Promise<Answer> =>
   service.as().post(`/segments/${id}/members`, body)
@@ -117,7 +117,10 @@ scenario('POST /segments/:id/members', start, (test) => {
     const gone = { emails: ['ada@example.org'] }
     await Promise.all([remove(own, id, gone), remove(own, id, gone)])
     assert.equal(await moves(own, id), ['ada entry', 'grace entry', 'ada exit'])
-    const [event] = await own.sql(`select name, data from events where name like '%exit'`)
+    const [event] = await own.sql(
+      `select name, data from events where name like '%exit' and data ->> 'segmentId' = $1`,
+      [id],
+    )
     assert.equal(event, {
       name: 'segment.by-hand.exit',
       data: { segmentId: id, segmentName: 'By hand' },

@@ -30,7 +30,8 @@ const REASONS: Record<string, (to: string[]) => { fields: object; status: number
   }),
 }
 
-const state = ({ sql }: Service) => sql('select * from contacts order by email')
+const state = ({ sql, project }: Service) =>
+  sql('select * from contacts where project_id = $1 order by email', [project.id])
 
 scenario('A send to ten is for all or for none', start, (test) => {
   for (const [index, [reason, request]] of Object.entries(REASONS).entries()) {

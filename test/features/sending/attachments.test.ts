@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
 import { assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { delivered, fieldErrors, send, sendByGraphQL, sent, withoutTrace } from './send-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const MEGABYTE = 1024 * 1024
 

@@ -4,7 +4,7 @@ import { sendBody } from '../../support/mailing.ts'
 import { scenario } from '../../support/scenario.ts'
 import { runs } from '../../support/seeded.ts'
 import { type Answer, type Body, type Service, startService } from '../../support/service.ts'
-import { rowCounts } from './send-support.ts'
+import { assertNothingStored, rowCounts } from './send-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
 
@@ -137,7 +137,14 @@ async function check<Value>(
 ): Promise<void> {
   // No search for a smaller example: over HTTP, with megabytes, it could take longer than the whole run.
   const bounds = { numRuns: runs(numRuns), endOnFailure: true, interruptAfterTimeLimit: 30_000 }
-  const result = await fc.check(fc.asyncProperty(values, attempt), bounds)
+  let last: Promise<void> = Promise.resolve()
+  const property = fc.asyncProperty(values, (value) => {
+    last = attempt(value)
+    return last
+  })
+  const result = await fc.check(property, bounds)
+  // The time limit does not wait for the attempt under way, which would write beside the next test.
+  await last.catch(() => {})
   if (!result.failed) return
   const example = fc.stringify(result.counterexample).slice(0, 1_000)
   const reason = String(result.errorInstance).slice(0, 1_000)
@@ -177,7 +184,11 @@ const trackable = (): Body => ({
 })
 
 /** Answers as documented, and what is refused leaves no row. */
-async function assertDocumented(service: Service, answer: Answer, before: object): Promise<void> {
+async function assertDocumented(
+  service: Service,
+  answer: Answer,
+  before: Record<string, number>,
+): Promise<void> {
   const { status, body, text } = answer
   if (status === 200) {
     assert.is(body.success, true)
@@ -195,7 +206,9 @@ async function assertDocumented(service: Service, answer: Answer, before: object
     assert.ok(FIELD_CODES.has(code), code)
   }
   if (status === 422) assert.ok(body.error.errors.length > 0)
-  assert.equal(await rowCounts(service), before, 'nothing is stored')
+  // Whether data is too large together with what the contact has shows when it is stored, after its names are on record.
+  const isLate = text.includes('together with what the contact has')
+  await assertNothingStored(service, before, isLate ? ['contact_fields'] : [])
 }
 
 const DOORS: [path: string, keyOf: (service: Service) => string, valid: (service: Service) => Body][] = [
@@ -252,7 +265,7 @@ scenario('Hostile input', start, (test) => {
         assert.ok(CODES[extensions.statusCode]?.includes(extensions.code), answer.text.slice(0, 500))
         assert.is(extensions.requestId, answer.headers.get('x-request-id'))
       }
-      assert.equal(await rowCounts(service), before, 'nothing is stored')
+      await assertNothingStored(service, before)
     }
     await check(fc.array(mutation, { minLength: 1, maxLength: 3 }), 120, attempt)
   })

@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { startService } from '../../support/service.ts'
 import { delivered, sent, templateOf } from './send-support.ts'
 
-const start = () => startService({})
+const start = sharedStart(() => startService({}))
 
 scenario('A body without HTML', start, (test) => {
   test('keeps its line breaks in both parts, and its entities in the HTML', async (service) => {

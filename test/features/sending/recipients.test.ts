@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Body, startService } from '../../support/service.ts'
 import { fieldErrors, send, sent, stored, withoutTrace } from './send-support.ts'
 
@@ -99,7 +99,7 @@ const BAD: [what: string, to: unknown, errors: [string, string][]][] = [
   ],
 ]
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 scenario('A recipient', start, (test) => {
   for (const [what, to, address, name] of ONE) {

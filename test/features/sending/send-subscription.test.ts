@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
 import { assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Body, type Service, startService } from '../../support/service.ts'
 import { delivered, eventsOf, send, sendByGraphQL, sent, templateOf, withoutTrace } from './send-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const BARE = { from: undefined, subject: undefined, body: undefined }
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { startService } from '../../support/service.ts'
 import { fieldErrors, send, sendByGraphQL, sent, templateOf, withoutTrace } from './send-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 /** Leaves everything to the template. */
 const BARE = { from: undefined, subject: undefined, body: undefined }

@@ -3,14 +3,14 @@ import { decodeWords } from 'postal-mime'
 import * as assert from 'uvu/assert'
 import { sendBody } from '../../support/mailing.ts'
 import { assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { startService } from '../../support/service.ts'
 import { delivered, fieldErrors, send, sendByGraphQL, sent, stored, withoutTrace } from './send-support.ts'
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /** Without a worker nothing happens after the answer, so that rows can be counted. */
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const BAD_FIELDS: Record<string, [fields: object, errors: [string, string][]]> = {
   'no body at all': [

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { assertRefused } from '../../support/refusals.ts'
-import { scenario } from '../../support/scenario.ts'
+import { scenario, sharedStart } from '../../support/scenario.ts'
 import { type Service, startService, withProject } from '../../support/service.ts'
 import { fieldErrors, withoutTrace } from '../sending/send-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = sharedStart(() => startService({ ROLES: 'http' }))
 
 const create = (service: Service, fields: object = {}) =>
   service.as().post('/templates', {

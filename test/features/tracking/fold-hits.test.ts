@@ -8,7 +8,7 @@ import { turnOf, workThrough } from '../../support/work.ts'
 import { newTracked, treeOf } from '../segments/segment-support.ts'
 import { sent } from '../sending/send-support.ts'
 
-const start = () => startService({ ROLES: 'http' })
+const start = () => startService({ ROLES: 'http' }, { alone: true })
 
 /** A message that has left, an hour ago. */
 async function left(service: Service, to: string): Promise<{ id: string; contactId: string }> {

@@ -13,7 +13,7 @@ const DAY = 24 * HOUR
 
 scenario(
   'An upload whose client leaves',
-  () => startService({ ROLES: 'http' }),
+  () => startService({ ROLES: 'http' }, { alone: true }),
   (test) => {
     test('stores nothing, and leaves its room to others', async (service) => {
       const { url, project } = service

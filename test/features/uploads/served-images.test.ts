@@ -198,7 +198,7 @@ scenario('GET /uploads/:key', start, (test) => {
   })
 
   test('goes on without the database', async () => {
-    const service = await startService({ ROLES: 'http' })
+    const service = await startService({ ROLES: 'http' }, { alone: true })
     try {
       const { url } = await uploaded(service, IMAGES.png)
       await service.app.services.database.close()

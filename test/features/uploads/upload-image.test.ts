@@ -21,7 +21,7 @@ import {
 } from './upload-support.ts'
 
 const MAX = 10 * 1024 * 1024
-const start = () => startService({ ROLES: 'http' })
+const start = () => startService({ ROLES: 'http' }, { alone: true })
 
 const ACCEPTED: [what: string, image: Buffer, extension: string, contentType: string][] = [
   ['a JPEG', IMAGES.jpeg, 'jpg', 'image/jpeg'],

@@ -1,10 +1,18 @@
 import { createHmac } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import * as assert from 'uvu/assert'
 import { listen } from '../../support/listen.ts'
 import { type Body, type Service, startService, until } from '../../support/service.ts'
 
-export type Received = { id: string; timestamp: string; signatures: string[]; body: string; path: string }
+export type Received = {
+  id: string
+  timestamp: string
+  signatures: string[]
+  method: string
+  headers: IncomingHttpHeaders
+  body: string
+  path: string
+}
 
 export type Receiver = {
   url: string
@@ -27,6 +35,8 @@ export async function startWithReceiver(env: Record<string, string> = {}): Promi
       id: header('webhook-id'),
       timestamp: header('webhook-timestamp'),
       signatures: header('webhook-signature').split(' '),
+      method: request.method ?? '',
+      headers: request.headers,
       body,
       path: request.url ?? '',
     })
@@ -68,12 +78,18 @@ export async function callsOf({ as }: Service, args = ''): Promise<Body[]> {
   return (await data(as().graphql(`{ webhookCalls${args} { data { ${CALL} } total } }`))).webhookCalls.data
 }
 
-/** The newest call when it is as wanted. */
-export const callWhen = (service: Service, isWanted: (call: Body) => boolean): Promise<Body> =>
-  until('the call is as wanted', async () => {
+/** The newest call when it is as wanted; a failure tells how it was. */
+export async function callWhen(service: Service, isWanted: (call: Body) => boolean): Promise<Body> {
+  let last: Body
+  const wanted = until('the call is as wanted', async () => {
     const [call] = await callsOf(service)
+    last = call
     return call && isWanted(call) ? call : null
   })
+  return wanted.catch((error: unknown) => {
+    throw new Error(JSON.stringify(last), { cause: error })
+  })
+}
 
 /** As receivers check it (Standard Webhooks). */
 export const isSignedWith = (secret: string, { id, timestamp, body, signatures }: Received): boolean => {

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { advanceWorkflowsJob } from '../../../src/features/workflows/engine/advance-workflows.job.ts'
 import { scenario } from '../../support/scenario.ts'
-import { startService } from '../../support/service.ts'
+import { type Body, startService } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
 import { templateOf } from '../sending/send-support.ts'
 import {
@@ -10,6 +11,7 @@ import {
   DAY,
   executionOf,
   executionsOf,
+  HOUR,
   MINUTE,
   newContact,
   start,
@@ -86,9 +88,37 @@ scenario('Executions', started, (test) => {
     const { project, sql } = service
     await sql('update projects set disabled = true where id = $1', [project.id])
     assert.is(await advanceWorkflowsJob.slice(service.ctx(project.id), turnOf(project.id)), 'done')
+    assert.equal(await advanceWorkflowsJob.pending(service.ctx()), [])
     assert.is((await executionOf(service, workflow.id, id)).status, 'RUNNING')
     await sql('update projects set disabled = false where id = $1', [project.id])
     await advance(service)
     assert.is((await executionOf(service, workflow.id, id)).status, 'EXITED')
+  })
+
+  test('that were cancelled are over, whatever was due and whatever happens then', async (service) => {
+    const eventName = `paid.${randomUUID()}`
+    for (const step of [
+      { type: 'DELAY', config: { amount: 1, unit: 'hours' } },
+      { type: 'WAIT_FOR_EVENT', config: { eventName, timeout: 60 } },
+    ]) {
+      const workflow = await chain(service, [step, { type: 'EXIT' }])
+      const contact = await newContact(service)
+      const { id } = await start(service, workflow.id, contact.id)
+      await advance(service)
+      const at = `/workflows/${workflow.id}/executions/${id}`
+      assert.is((await service.as().delete(at)).status, 204)
+      await track(service, contact.email, eventName)
+      service.clock.advance(HOUR)
+      assert.is((await service.as().delete(at)).status, 409)
+      await advance(service)
+      const over = await executionOf(service, workflow.id, id)
+      assert.equal(
+        [over.status, over.currentStepId, ...over.stepExecutions.map(({ status }: Body) => status)],
+        ['CANCELLED', workflow.steps[0].id, 'COMPLETED', 'SKIPPED'],
+      )
+      const due =
+        'select from workflow_executions where id = $1 and (next_at is not null or waiting_for_event is not null)'
+      assert.equal(await service.sql(due, [id]), [])
+    }
   })
 })

@@ -6,7 +6,8 @@ import { hold } from '../../support/held-lock.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
-import { computed, newSegment } from '../segments/segment-support.ts'
+import { computed, follow, newSegment, newTracked } from '../segments/segment-support.ts'
+import { templateOf } from '../sending/send-support.ts'
 import {
   addStep,
   advance,
@@ -87,6 +88,44 @@ scenario('At the same moment', started, (test) => {
     assert.is((await executionOf(service, workflow.id, execution.id)).exitReason, 'event')
   })
 
+  test('a time-out, and an event from before it that is far behind in the queue: the event', async (service) => {
+    const { workflow, eventName, contact, execution } = await waitingExecution(service)
+    await advance(service)
+    await track(service, contact.email, eventName)
+    // More than one commit takes, all of them older.
+    await service.sql(
+      `insert into changes (project_id, consumer, id, contact_id, event_id, name)
+       select project_id, 'WORKFLOW', ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, contact_id, event_id, 'other'
+       from changes, generate_series(1, 600) n where project_id = $1 and consumer = 'WORKFLOW'`,
+      [service.project.id],
+    )
+    service.clock.advance(HOUR)
+    await advance(service)
+    assert.is((await executionOf(service, workflow.id, execution.id)).exitReason, 'event')
+  })
+
+  test('a contact stays while it starts, and while a step of it runs', async (service) => {
+    const templateId = await templateOf(service, { type: 'TRANSACTIONAL' })
+    const workflow = await chain(service, [{ type: 'SEND_EMAIL', templateId }])
+    const contact = await newContact(service)
+    await track(service, contact.email, workflow.eventName)
+    const free = 'select from contacts where id = $1 for update skip locked'
+    for (const table of ['workflow_entries', 'emails']) {
+      const lock = await hold(service.databaseUrl, `lock table ${table} in exclusive mode`)
+      // The first round starts the execution and passes the TRIGGER step, the second one sends.
+      const moving = slice(service, { hasTime: () => false })
+      await lock.waiters(1)
+      assert.is((await service.sql(free, [contact.id])).length, 0, table)
+      const deleting = table === 'emails' && service.as().delete(`/contacts/${contact.id}`)
+      if (deleting) await lock.waiters(2)
+      await lock.release()
+      await moving
+      if (deleting) assert.is((await deleting).status, 204)
+    }
+    await advance(service)
+    assert.equal(await executionsOf(service, workflow.id), [])
+  })
+
   test('two starts of a contact: one execution', async (service) => {
     const workflow = await chain(service, [{ type: 'DELAY', config: { amount: 1, unit: 'days' } }], {
       allowReentry: true,
@@ -161,6 +200,33 @@ scenario('Entries', started, (test) => {
     assert.is.not(before.id, after.id)
   })
 
+  test('into a segment, out of it and into it again within a second start as re-entry allows', async (service) => {
+    const segment = await newTracked(service)
+    const eventName = `segment.${segment.slug}.entry`
+    const started = { eventName, allowReentry: true }
+    const [once, again, staying] = [
+      await chain(service, [{ type: 'EXIT' }], { eventName }),
+      await chain(service, [{ type: 'EXIT' }], started),
+      await chain(service, [{ type: 'DELAY', config: { amount: 1, unit: 'days' } }], started),
+    ]
+    const counts = async (email: string, between: () => Promise<void>) => {
+      for (const plan of ['pro', 'free', 'pro']) {
+        await service.as().post('/contacts', { email, data: { plan } })
+        await follow(service)
+        await between()
+      }
+      await advance(service)
+      const { id } = (await service.as().get(`/contacts?search=${email}`)).body.data[0]
+      const all = [once, again, staying].map(({ id: workflowId }) => executionsOf(service, workflowId))
+      return (await Promise.all(all)).map(
+        (executions) => executions.filter(({ contactId }) => contactId === id).length,
+      )
+    }
+    assert.equal(await counts('quick@example.org', () => advance(service)), [1, 2, 1])
+    // Heard of together, the second entry finds the contact in the workflow.
+    assert.equal(await counts('quicker@example.org', async () => {}), [1, 1, 1])
+  })
+
   test('of a workflow that starts itself are stopped, with the reason', async (service) => {
     const workflow = await newWorkflow(service, { eventName: 'contact.subscribed', allowReentry: true })
     const leave = await addStep(service, workflow.id, {
@@ -185,5 +251,9 @@ scenario('Entries', started, (test) => {
       [workflow.id],
     )
     assert.is(row?.count, 50)
+    const again = () => service.as().post(`/workflows/${workflow.id}/executions`, { contactId: contact.id })
+    assert.is((await again()).status, 409)
+    service.clock.advance(HOUR)
+    assert.is((await again()).status, 201)
   })
 })

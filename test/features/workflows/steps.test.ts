@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { assertGraphQLRefused } from '../../support/refusals.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Body, type Service, startService } from '../../support/service.ts'
+import { whileHeld } from '../../support/while-held.ts'
 import { newSegment } from '../segments/segment-support.ts'
 import { templateOf } from '../sending/send-support.ts'
 import {
@@ -164,6 +166,54 @@ scenario('Steps of a workflow', started, (test) => {
     assert.is(await outcome(service, workflow.id, id), 'EXITED event')
   })
 
+  test('an event ends one wait, and none that began after it, however late it is heard of', async (service) => {
+    const step = waiting()
+    const workflow = await chain(service, [step, step])
+    const contact = await newContact(service)
+    const { id } = await start(service, workflow.id, contact.id)
+    await advance(service)
+    await track(service, contact.email, step.config.eventName)
+    await advance(service)
+    const after = await executionOf(service, workflow.id, id)
+    assert.equal([after.status, after.currentStepId], ['WAITING', workflow.steps[1].id])
+    // As by a transaction that took its time and commits in the end.
+    await service.sql(
+      `insert into changes (project_id, consumer, id, contact_id, event_id, name)
+       select project_id, 'WORKFLOW', gen_random_uuid(), contact_id, id, name from events where contact_id = $1`,
+      [contact.id],
+    )
+    await service.sql(
+      `update events set created_at = created_at - interval '1 minute' where contact_id = $1`,
+      [contact.id],
+    )
+    await advance(service)
+    assert.is((await executionOf(service, workflow.id, id)).status, 'WAITING')
+    await track(service, contact.email, step.config.eventName)
+    await advance(service)
+    assert.is((await executionOf(service, workflow.id, id)).status, 'COMPLETED')
+  })
+
+  test('who waits goes on when the workflow is changed or disabled, and gets no mail after leaving', async (service) => {
+    const news = await templateOf(service, { type: 'MARKETING' })
+    const workflow = await chain(service, [
+      { type: 'DELAY', config: { amount: 1, unit: 'hours' } },
+      { type: 'SEND_EMAIL', name: 'News', templateId: news },
+      { type: 'EXIT', config: { reason: 'before' } },
+    ])
+    const contact = await newContact(service)
+    const { id } = await start(service, workflow.id, contact.id)
+    await advance(service)
+    const exit = `/workflows/${workflow.id}/steps/${workflow.steps[2].id}`
+    assert.is((await service.as().patch(exit, { config: { reason: 'after' } })).status, 200)
+    assert.is((await service.as().patch(`/workflows/${workflow.id}`, { enabled: false })).status, 200)
+    assert.is((await service.as().delete(`/workflows/${workflow.id}`)).status, 409)
+    assert.is((await service.as().patch(`/contacts/${contact.id}`, { subscribed: false })).status, 200)
+    service.clock.advance(HOUR)
+    await advance(service)
+    assert.is(await outcome(service, workflow.id, id), 'EXITED after')
+    assert.ok((await path(service, workflow.id, id)).includes('News SKIPPED'))
+  })
+
   test('DELAY after DELAY waits for both, as the last one ends, up to a year', async (service) => {
     const workflow = await chain(service, [
       { type: 'DELAY', config: { amount: 365, unit: 'days' } },
@@ -172,6 +222,8 @@ scenario('Steps of a workflow', started, (test) => {
     const contact = await newContact(service)
     const { id } = await start(service, workflow.id, contact.id)
     await advance(service)
+    const [, delayed] = (await executionOf(service, workflow.id, id)).stepExecutions
+    assert.is(Date.parse(delayed.scheduledFor) - Date.parse(delayed.startedAt), 365 * DAY)
     service.clock.advance(364 * DAY)
     await advance(service)
     assert.is((await executionOf(service, workflow.id, id)).currentStepId, workflow.steps[0].id)
@@ -215,6 +267,18 @@ scenario('Steps of a workflow', started, (test) => {
       [1, 2, 1],
     )
     assert.is(done.stepExecutions[1].error, null)
+  })
+
+  test('a step is not tried again for a contact that enters anew in the same moment', async (service) => {
+    const workflow = await chain(service, [{ type: 'DELAY', config: { amount: 1, unit: 'days' } }])
+    const contact = await newContact(service)
+    const { id } = await start(service, workflow.id, contact.id)
+    await service.sql(`update workflow_executions set status = 'FAILED', next_at = null where id = $1`, [id])
+    const retry = `mutation { retryWorkflowExecution(id: "${workflow.id}", executionId: "${id}") { status } }`
+    const enter = `insert into workflow_executions (project_id, id, workflow_id, contact_id, started_at)
+      select project_id, gen_random_uuid(), workflow_id, contact_id, now() from workflow_executions where id = $1`
+    const answer = await whileHeld(service, enter, [id], () => service.as().graphql(retry))
+    assertGraphQLRefused(answer, 409, 'CONFLICT')
   })
 
   test('a sender that may not send any more fails the step with the reason', async (service) => {

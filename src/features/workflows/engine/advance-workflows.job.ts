@@ -1,5 +1,6 @@
 import { workflowAdvancingWork } from '../../../changes/followers.ts'
-import { defineProjectWork, PRIORITIES } from '../../../queue/define-work.ts'
+import { defineProjectWork } from '../../../queue/define-work.ts'
+import { PRIORITIES } from '../../../queue/priorities.ts'
 import { projectsWithWorkflowWork } from './advance.sql.ts'
 import { advanceWorkflows } from './advance-workflows.ts'
 

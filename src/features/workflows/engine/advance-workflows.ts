@@ -2,6 +2,7 @@ import { type Ctx, projectIdOf } from '../../../ctx.ts'
 import { isDatabaseUnavailable, isTimeOut, limitTime } from '../../../db/sql.ts'
 import type { AppError } from '../../../errors.ts'
 import type { SliceResult, Turn } from '../../../queue/define-work.ts'
+import { removeCounts } from '../counts/counts.sql.ts'
 import {
   dueExecutions,
   holdContacts,
@@ -128,7 +129,10 @@ async function finish(ctx: Ctx): Promise<Advanced> {
     const [deleted] = await tx.sql(workflowToRemove, { projectId })
     if (deleted) {
       const [row] = await tx.sql(removeWorkflow, { projectId, id: deleted.id, limit: REMOVED })
-      if (!row?.left) await tx.db.workflow.delete({ where: { projectId_id: { projectId, id: deleted.id } } })
+      if (!row?.left) {
+        await tx.db.workflow.delete({ where: { projectId_id: { projectId, id: deleted.id } } })
+        await tx.sql(removeCounts, { projectId, id: deleted.id })
+      }
       return { left: true, afterMs: null }
     }
     if (await runSchedule(tx, now)) return { left: true, afterMs: null }

@@ -10,8 +10,9 @@ import type {
   Tracking,
 } from '../../../generated/prisma/enums.ts'
 import type { JsonObject, JsonValue } from '../../../lib/json.ts'
+import { billedCte, billedOrFree } from '../../../messages/billing-tallies.sql.ts'
 import { insertDeliveries } from '../../../messages/deliveries.sql.ts'
-import type { Priority } from '../../../queue/define-work.ts'
+import type { Priority } from '../../../queue/priorities.ts'
 import { upsertContactCtes } from '../../contacts/upsert-contact.sql.ts'
 
 /** Projects with executions, schedules or events for workflows. Loose scans: a probe or two per project. */
@@ -52,11 +53,11 @@ export const projectsWithWorkflowWork = statement<
  */
 export const holdWorkflows = statement<
   { projectId: string; clockShift: number },
-  { held: boolean; now: Date; language: string; tracking: Tracking }
+  { held: boolean; now: Date; language: string; footerText: string | null; tracking: Tracking }
 >(
   'hold-workflows',
   `select pg_try_advisory_xact_lock(hashtextextended('workflows ' || :projectId::uuid::text, 0)) as held,
-     (clock_timestamp() + :clockShift::float8 * interval '1 millisecond')::timestamptz(3) as now, p.language, p.tracking
+     (clock_timestamp() + :clockShift::float8 * interval '1 millisecond')::timestamptz(3) as now, p.language, p.footer_text as "footerText", p.tracking
    from projects p where p.id = :projectId::uuid and not p.disabled`,
 )
 
@@ -156,16 +157,10 @@ export const applyOutcomes = statement<{ projectId: string; rows: string; now: D
      attempts = s.attempts + case when s.status = 'FAILED' then 1 else 0 end, completed_at = excluded.completed_at`,
 )
 
-/** Stores messages of workflows for delivery; `rows` is a JSON list. */
-export const storeMail = statement<{
-  projectId: string
-  rows: string
-  priority: Priority
-  now: Date
-  clockShift: number
-}>(
-  'store-workflow-mail',
-  `with mail as materialized (
+const storeMailOf = (name: string, billed: boolean) =>
+  statement<{ projectId: string; rows: string; priority: Priority; now: Date; clockShift: number }>(
+    name,
+    `with mail as materialized (
      select * from json_to_recordset(:rows::json) as given ("emailId" uuid, "contactId" uuid, "executionId" uuid,
        "templateId" uuid, "to" text, "from" text, "fromName" text, "replyTo" text, subject text, type message_type,
        "messageId" text, html text, headers jsonb)
@@ -181,8 +176,14 @@ export const storeMail = statement<{
      insert into email_contents (project_id, email_id, html, headers)
      select :projectId::uuid, "emailId", html, headers from mail
    )
+   ${billed ? `, ${billedCte('WORKFLOWS', '(select :projectId::uuid as project_id from mail)')}` : ''}
    ${insertDeliveries(`select :projectId::uuid as project_id, "emailId" as email_id, null::uuid as campaign_id,
      :priority::int as priority, octet_length(html) as size from mail`)}`,
+  )
+
+/** Stores messages of workflows for delivery; `rows` is a JSON list. */
+export const storeMail = billedOrFree((billed) =>
+  storeMailOf(`store-workflow-mail${billed ? '-billed' : ''}`, billed),
 )
 
 export type StoredMail = {

@@ -2,18 +2,18 @@ import { wakeFollowers } from '../../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../../ctx.ts'
 import { AppError } from '../../../errors.ts'
 import { newId } from '../../../lib/ids.ts'
-import { PRIORITIES } from '../../../queue/define-work.ts'
+import { PRIORITIES } from '../../../queue/priorities.ts'
 import { refuseTooLarge } from '../../contacts/contacts.ts'
 import { recordFieldNames } from '../../contacts/field-names.ts'
 import { mailDeliveryWork } from '../../delivery/mail-delivery.ts'
 import { messageIdOf } from '../../emails/message-id.ts'
-import type { ContactUpdate, Outcome } from '../steps/define-step.ts'
-import type { WorkflowMail } from '../steps/workflow-mail.ts'
+import { storeCalls } from '../../webhooks/workflow-calls.ts'
+import type { ContactUpdate, Outcome, WorkflowMail } from '../steps/define-step.ts'
 import { nextStepOf } from '../workflow-graph.rules.ts'
 import { type Applied, applyOutcomes, type StoredMail, storeMail, updateContacts } from './advance.sql.ts'
 import type { Ran } from './run-steps.ts'
 
-/** Writes what steps have come to: contacts, mail, and where the executions are then. All of it is one commit. */
+/** Writes what steps have come to: contacts, mail, calls, and where the executions are then. All of it is one commit. */
 export async function applyAll(tx: Ctx, ran: Ran[], now: Date): Promise<void> {
   const projectId = projectIdOf(tx)
   await changeContacts(tx, ran, now)
@@ -21,12 +21,16 @@ export async function applyAll(tx: Ctx, ran: Ran[], now: Date): Promise<void> {
     isDone(outcome) && outcome.mail ? [storedMail(outcome.mail)] : [],
   )
   if (mail.length > 0) {
-    await tx.sql(storeMail, {
+    await tx.sql(tx.services.mailPermits ? storeMail.billed : storeMail.free, {
       ...{ projectId, rows: JSON.stringify(mail), priority: PRIORITIES.workflow, now },
       clockShift: tx.services.clockShift(),
     })
     tx.requestWork(mailDeliveryWork, PRIORITIES.workflow)
   }
+  const calls = ran.flatMap(({ outcome }) =>
+    'kind' in outcome && outcome.kind === 'wait' && outcome.call ? [outcome.call] : [],
+  )
+  await storeCalls(tx, calls, now)
   const rows = ran.map((one) => appliedOf(one, now))
   if (rows.length > 0) await tx.sql(applyOutcomes, { projectId, rows: JSON.stringify(rows), now })
 }
@@ -64,7 +68,8 @@ function storedMail({ emailId, executionId, contactId, to, template, composed }:
   }
 }
 
-function appliedOf({ execution, graph, stepId, outcome }: Ran, now: Date): Applied {
+/** Where an execution is after a step, and what is written of the step. */
+export function appliedOf({ execution, graph, stepId, outcome }: Ran, now: Date): Applied {
   const staying: Applied = {
     ...{ id: execution.id, status: 'RUNNING', stepId, nextAt: now, event: null, exitReason: null },
     ...{ stepExecutionId: newId(now), atStepId: stepId, stepStatus: 'COMPLETED', scheduledFor: null },
@@ -84,9 +89,9 @@ function appliedOf({ execution, graph, stepId, outcome }: Ran, now: Date): Appli
   if (outcome.kind === 'exit')
     return { ...staying, status: 'EXITED', nextAt: null, exitReason: outcome.reason }
   if (outcome.kind === 'wait') {
-    const { until, event } = outcome
-    const stepStatus = event === null ? 'SCHEDULED' : 'WAITING'
-    return { ...staying, status: 'WAITING', nextAt: until, event, stepStatus, scheduledFor: until }
+    const { until, event, call, output = null } = outcome
+    const stepStatus = event === null && !call ? 'SCHEDULED' : 'WAITING'
+    return { ...staying, status: 'WAITING', nextAt: until, event, stepStatus, scheduledFor: until, output }
   }
   const next = nextStepOf(graph, stepId, outcome.branch)
   const done: Applied = {

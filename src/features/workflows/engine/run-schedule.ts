@@ -2,6 +2,7 @@ import { compileTree } from '../../../audience/compile.sql.ts'
 import { loadAudience } from '../../../audience/load.ts'
 import { parseTree } from '../../../audience/parsing/parse.ts'
 import { rangeEnd } from '../../../audience/scan.sql.ts'
+import type { Audience } from '../../../audience/tree.rules.ts'
 import { type Ctx, projectIdOf } from '../../../ctx.ts'
 import { earliestId, LAST_ID, newId } from '../../../lib/ids.ts'
 import { startExecutions } from '../executions/executions.sql.ts'
@@ -33,6 +34,13 @@ export async function runSchedule(tx: Ctx, now: Date): Promise<boolean> {
   return true
 }
 
+/** The members of the segment of a schedule. */
+export function audienceOf(ctx: Ctx, triggerConfig: unknown): Promise<Audience> {
+  const field = `segment.${textIn(triggerConfig, 'segmentId')}`
+  const groups = [{ filters: [{ field, operator: 'memberOfSegment' }] }]
+  return loadAudience(ctx, parseTree({ logic: 'AND', groups }, 'triggerConfig'), 'triggerConfig')
+}
+
 type Range = { after: string; until: string; now: Date }
 
 async function startFor(
@@ -41,10 +49,7 @@ async function startFor(
   { after, until, now }: Range,
 ): Promise<void> {
   const projectId = projectIdOf(tx)
-  const field = `segment.${textIn(triggerConfig, 'segmentId')}`
-  const groups = [{ filters: [{ field, operator: 'memberOfSegment' }] }]
-  const tree = parseTree({ logic: 'AND', groups }, 'triggerConfig')
-  const condition = compileTree(await loadAudience(tx, tree, 'triggerConfig'), now)
+  const condition = compileTree(await audienceOf(tx, triggerConfig), now)
   const members = await tx.sql(membersBetween(condition), { projectId, after, until, ...condition.params })
   if (members.length === 0) return
   await tx.sql(startExecutions, {

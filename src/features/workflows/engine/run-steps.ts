@@ -5,14 +5,17 @@ import type { Audience } from '../../../audience/tree.rules.ts'
 import { type Ctx, projectIdOf } from '../../../ctx.ts'
 import { isDatabaseUnavailable } from '../../../db/sql.ts'
 import { AppError } from '../../../errors.ts'
-import type { Template } from '../../../generated/prisma/client.ts'
+import type { Template, WorkflowStep } from '../../../generated/prisma/client.ts'
 import type { Tracking } from '../../../generated/prisma/enums.ts'
+import { Pauses } from '../../../lib/async/pauses.ts'
 import { isJsonObject } from '../../../lib/json.ts'
+import { ensureContacts } from '../../contacts/contacts.ts'
 import { assertSenderVerified } from '../../domains/sender.ts'
+import { type EndedCall, readEndedCalls } from '../../webhooks/workflow-calls.ts'
 import { readWorkflows, type Workflow } from '../find-workflow.ts'
-import type { Outcome, PreparedStep } from '../steps/define-step.ts'
+import type { At, Outcome, PreparedStep, Receiver } from '../steps/define-step.ts'
 import { STEPS } from '../steps/steps.ts'
-import type { Graph } from '../workflow-graph.rules.ts'
+import type { Graph, StepType } from '../workflow-graph.rules.ts'
 import type { DueExecution } from './advance.sql.ts'
 
 /** What a step of an execution has come to; an error when it could not be done. */
@@ -24,16 +27,18 @@ export type Ran = {
   outcome: Outcome | AppError
 }
 
-export type Moment = { now: Date; language: string; tracking: Tracking }
+export type Moment = { now: Date; language: string; footerText: string | null; tracking: Tracking }
 
-/** Milliseconds for which one commit runs steps, and characters of mail that it renders: the others come later. */
+/** Milliseconds for which one commit runs steps, and characters that it renders: the others come later. */
 const RUN_MS = 700
-const MAX_MAIL = 16 * 1024 * 1024
+const MAX_SIZE = 16 * 1024 * 1024
 
 /** A step that executions are at, with all that it needs. */
-type Ready = {
+export type Ready = {
   workflow: Workflow
   stepId: string
+  type: StepType
+  name: string
   prepared: PreparedStep
   audience: Audience | null
   template: Template | AppError | null
@@ -43,20 +48,39 @@ type Ready = {
 export async function runSteps(tx: Ctx, executions: DueExecution[], moment: Moment): Promise<Ran[]> {
   const ready = await readSteps(tx, executions)
   const subjects = await readSubjects(tx, executions, [...ready.values()])
+  const ended = await readEndedCalls(tx, callsAwaited(executions, ready))
   const began = performance.now()
   const done: Ran[] = []
-  let mail = 0
+  let size = 0
+  const pauses = new Pauses()
   for (const execution of executions) {
+    await pauses.whenDue()
     const step = execution.stepId === null ? undefined : ready.get(execution.stepId)
     const subject = subjects.get(execution.contactId)
     if (!step || !subject) continue
-    if (done.length > 0 && (performance.now() - began > RUN_MS || mail > MAX_MAIL)) break
-    const outcome = await runStep(tx, { execution, step, subject, moment })
-    if ('kind' in outcome && outcome.kind === 'done') mail += outcome.mail?.composed.html.length ?? 0
+    if (done.length > 0 && (performance.now() - began > RUN_MS || size > MAX_SIZE)) break
+    const call = ended.get(execution.wokenBy ?? '') ?? null
+    // A slice renders for many contacts, each of whom may cost as much as a request.
+    const own = { ...tx, renderBudget: tx.services.rendering.newBudget() }
+    const receiverAt = (address: string) => contactAt(tx, address)
+    const run = { execution, step, subject, moment, ended: call, receiverAt }
+    const outcome = await withPermit(tx, await runStep(own, run), moment.now)
+    size += sizeOf(outcome)
     const { email } = subject.contact
     done.push({ execution, graph: step.workflow, stepId: step.stepId, email, outcome })
   }
   return done
+}
+
+/**
+ * Leaves the mail of a step out when a cap of the project is reached: weeks later it would be worse than none, and the
+ * journey goes on. Permits of a commit that fails come back by themselves, a little later.
+ */
+async function withPermit(tx: Ctx, outcome: Outcome | AppError, now: Date): Promise<Outcome | AppError> {
+  const { mailPermits } = tx.services
+  if (!mailPermits || !('kind' in outcome) || outcome.kind !== 'done' || !outcome.mail) return outcome
+  if ((await mailPermits.takeSome(projectIdOf(tx), 'WORKFLOWS', 1, now)) > 0) return outcome
+  return { kind: 'done', branch: outcome.branch, skipped: true, output: { reason: 'billing limit' } }
 }
 
 /** Executions for whose steps the database has refused something. */
@@ -68,16 +92,57 @@ export const failed = (executions: DueExecution[], failure: AppError): Ran[] =>
 
 const NOTHING: Graph = { steps: [], transitions: [] }
 
-type Run = { execution: DueExecution; step: Ready; subject: Subject; moment: Moment }
+/** Ids of the calls that executions have waited for. */
+const callsAwaited = (executions: DueExecution[], ready: Map<string, Ready>): string[] =>
+  executions.flatMap(({ stepId, wokenBy }) =>
+    wokenBy !== null && ready.get(stepId ?? '')?.type === 'WEBHOOK' ? [wokenBy] : [],
+  )
 
-async function runStep(tx: Ctx, { execution, step, subject, moment }: Run): Promise<Outcome | AppError> {
+function sizeOf(outcome: Outcome | AppError): number {
+  if (outcome instanceof AppError || outcome.kind === 'exit') return 0
+  return outcome.kind === 'wait'
+    ? (outcome.call?.body.length ?? 0)
+    : (outcome.mail?.composed.html.length ?? 0)
+}
+
+type Run = {
+  execution: DueExecution
+  step: Ready
+  subject: Subject
+  moment: Moment
+  ended: EndedCall | null
+  receiverAt: At['receiverAt']
+}
+
+async function contactAt(tx: Ctx, email: string): Promise<Receiver> {
+  await ensureContacts(tx, [email], false)
+  const projectId_email = { projectId: projectIdOf(tx), email }
+  const { id, subscribed } = await tx.db.contact.findUniqueOrThrow({ where: { projectId_email } })
+  return { contactId: id, email, subscribed }
+}
+
+/** What the step comes to for an execution. It writes nothing, but for a contact of `receiverAt`. */
+export async function runStep(
+  tx: Ctx,
+  { execution, step, subject, moment, ended, receiverAt }: Run,
+): Promise<Outcome | AppError> {
   const { id: executionId, contactId, status, wokenBy, context } = execution
   const { prepared, audience, template } = step
   if (template instanceof AppError) return template
   try {
     return await prepared.run(
       {
-        ...{ executionId, contactId, subject, audience, template, wokenBy, now: moment.now },
+        ...{
+          executionId,
+          contactId,
+          subject,
+          audience,
+          template,
+          wokenBy,
+          ended,
+          now: moment.now,
+          receiverAt,
+        },
         context: isJsonObject(context) ? context : {},
         waited: status === 'WAITING',
         settings: moment,
@@ -98,11 +163,20 @@ export function asFailure(ctx: Ctx, error: unknown): AppError {
   return new AppError('INTERNAL_SERVER_ERROR', 'Something went wrong on our side; it can be tried again.')
 }
 
-async function readSteps(tx: Ctx, executions: DueExecution[]): Promise<Map<string, Ready>> {
+const readSteps = async (tx: Ctx, executions: DueExecution[]): Promise<Map<string, Ready>> => {
   const wanted = new Set(executions.map(({ stepId }) => stepId))
   const workflows = await readWorkflows(tx, [...new Set(executions.map(({ workflowId }) => workflowId))])
+  return readyTo(tx, workflows, ({ id }) => wanted.has(id))
+}
+
+/** Those of the steps of workflows that are wanted, with all that they need, by their ids. */
+export async function readyTo(
+  tx: Ctx,
+  workflows: Workflow[],
+  isWanted: (step: WorkflowStep) => boolean,
+): Promise<Map<string, Ready>> {
   const steps = workflows.flatMap((workflow) =>
-    workflow.steps.filter(({ id }) => wanted.has(id)).map((step) => ({ workflow, step })),
+    workflow.steps.filter(isWanted).map((step) => ({ workflow, step })),
   )
   const templates = await readTemplates(tx, [
     ...new Set(steps.flatMap(({ step }) => (step.templateId === null ? [] : [step.templateId]))),
@@ -112,7 +186,15 @@ async function readSteps(tx: Ctx, executions: DueExecution[]): Promise<Map<strin
     const prepared = STEPS[step.type].prepare(isJsonObject(step.config) ? step.config : {})
     const audience = prepared.tree && (await loadAudience(tx, prepared.tree, 'config'))
     const template = step.templateId === null ? null : (templates.get(step.templateId) ?? null)
-    ready.set(step.id, { workflow, stepId: step.id, prepared, audience, template })
+    ready.set(step.id, {
+      workflow,
+      stepId: step.id,
+      type: step.type,
+      name: step.name,
+      prepared,
+      audience,
+      template,
+    })
   }
   return ready
 }
@@ -133,7 +215,7 @@ async function readTemplates(tx: Ctx, ids: string[]): Promise<Map<string, Templa
 }
 
 /** The contacts with all that the conditions ask for. */
-async function readSubjects(
+export async function readSubjects(
   tx: Ctx,
   executions: DueExecution[],
   steps: Ready[],

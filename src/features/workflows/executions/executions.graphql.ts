@@ -16,11 +16,11 @@ import {
   startExecution,
 } from './executions.ts'
 
-const ExecutionStatusRef = defineEnum<ExecutionStatus>('ExecutionStatus', {
+export const ExecutionStatusRef = defineEnum<ExecutionStatus>('ExecutionStatus', {
   description: 'State of an execution of a workflow.',
   values: {
     RUNNING: { description: 'An execution that goes on at once.' },
-    WAITING: { description: 'An execution that waits for a time or an event.' },
+    WAITING: { description: 'An execution that waits for a time, an event or the end of a call.' },
     COMPLETED: { description: 'An execution that has come to the end of its way.' },
     EXITED: { description: 'An execution that an EXIT step has ended.' },
     FAILED: { description: 'An execution with a step that has failed; it can be tried again.' },
@@ -28,12 +28,12 @@ const ExecutionStatusRef = defineEnum<ExecutionStatus>('ExecutionStatus', {
   },
 })
 
-const StepExecutionStatusRef = defineEnum<StepExecutionStatus>('StepExecutionStatus', {
+export const StepExecutionStatusRef = defineEnum<StepExecutionStatus>('StepExecutionStatus', {
   description: 'State of a step of an execution.',
   values: {
     PENDING: { description: 'A step whose turn has not come.' },
     SCHEDULED: { description: 'A step that goes on at a time.' },
-    WAITING: { description: 'A step that waits for an event.' },
+    WAITING: { description: 'A step that waits for an event, or for the end of a call.' },
     RUNNING: { description: 'A step that is at work.' },
     COMPLETED: { description: 'A step that is done.' },
     SKIPPED: {
@@ -59,7 +59,7 @@ const StepExecutionRef = builder.objectRef<StepExecution>('StepExecution').imple
       type: 'JSON',
       nullable: true,
       description:
-        'What it has come to: the branch, the id of the message, or why it was skipped; null for nothing.',
+        'What it has come to: the branch, the id of the message or the call, or why it was skipped; null for nothing.',
       resolve: ({ output }) => output,
     }),
     error: t.exposeString('error', {

@@ -112,17 +112,18 @@ export const executionSizes = statement<{ projectId: string; ids: string[] }, { 
    where project_id = :projectId::uuid and id = any(:ids::uuid[]) order by array_position(:ids::uuid[], id)`,
 )
 
-/** Removes executions that were over before a time; `firstKept` is the id of one that began then. Key: workflow_executions_pkey. */
+/** Removes executions that were over before a time, their steps all at once, which then are counted at once; `firstKept` is the id of one that began then. Key: workflow_executions_pkey. */
 export const purgeExecutions = statement<
   { projectId: string; firstKept: string; before: Date; limit: number },
   { id: string }
 >(
   'purge-executions',
-  `delete from workflow_executions x using (
+  `with old as materialized (
      select id from workflow_executions
      where project_id = :projectId::uuid and id < :firstKept::uuid and status not in ('RUNNING', 'WAITING')
        and completed_at < :before::timestamptz
      limit :limit::int
-   ) old
-   where x.project_id = :projectId::uuid and x.id = old.id returning x.id`,
+   ),
+   steps as (delete from step_executions s using old where s.project_id = :projectId::uuid and s.execution_id = old.id)
+   delete from workflow_executions x using old where x.project_id = :projectId::uuid and x.id = old.id returning x.id`,
 )

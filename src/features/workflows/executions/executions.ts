@@ -1,15 +1,17 @@
 import type { z } from 'zod'
 import { workflowAdvancingWork } from '../../../changes/followers.ts'
 import { type Ctx, projectIdOf } from '../../../ctx.ts'
+import { violates } from '../../../db/sql.ts'
 import { conflict, fieldError, notFound } from '../../../errors.ts'
 import type { StepExecution, WorkflowExecution } from '../../../generated/prisma/client.ts'
 import type { ExecutionStatus } from '../../../generated/prisma/enums.ts'
 import { earliestId, isId, newId } from '../../../lib/ids.ts'
 import { readLarge } from '../../../paging/large-list.ts'
 import { type OffsetPage, type PageRequest, readOffsetPage } from '../../../paging/offset-page.ts'
-import { PRIORITIES } from '../../../queue/define-work.ts'
+import { PRIORITIES } from '../../../queue/priorities.ts'
 import { MAX_DATA_BYTES } from '../../contacts/contact-data.rules.ts'
 import { findContact } from '../../contacts/contacts.ts'
+import { executionTotal } from '../counts/counts.sql.ts'
 import { assertWorkflow, getWorkflow } from '../find-workflow.ts'
 import type { startExecutionInput } from './executions.input.ts'
 import {
@@ -98,7 +100,10 @@ export async function listExecutions(
         ctx.db.workflowExecution.findMany({ where: { projectId, id: { in: ids } } })
       return readLarge(ctx, { records: sizes, read })
     },
-    count: () => ctx.db.workflowExecution.count({ where }),
+    count: async () => {
+      const counted = { projectId, id: workflowId, status: query.status ?? null }
+      return (await ctx.sql(executionTotal, counted))[0]?.total ?? 0
+    },
   })
 }
 
@@ -134,9 +139,15 @@ export async function cancelAllExecutions(ctx: Ctx, workflowId: string): Promise
 export async function retryFailedExecution(ctx: Ctx, key: ExecutionKey): Promise<Execution> {
   const { workflowId, executionId } = key
   await getExecution(ctx, key)
-  const [retried] = await ctx.sql(retryExecution, {
-    ...{ projectId: projectIdOf(ctx), workflowId, id: executionId, clockShift: ctx.services.clockShift() },
-  })
+  const [retried] = await ctx
+    .sql(retryExecution, {
+      ...{ projectId: projectIdOf(ctx), workflowId, id: executionId, clockShift: ctx.services.clockShift() },
+    })
+    .catch((error: unknown) => {
+      // The contact has entered anew in this very moment.
+      if (violates(error, 'workflow_executions_active')) return []
+      throw error
+    })
   if (!retried) {
     throw conflict(
       'Only an execution that has failed can be tried again, as long as its step is there and its contact is not in the workflow anew.',

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { matchTree } from '../../../audience/match.rules.ts'
 import { parseFilter, parseTree } from '../../../audience/parsing/parse.ts'
 import { referencesOf } from '../../../audience/references.rules.ts'
+import { takeSearch } from '../../../audience/take-search.ts'
 import { interestsIn } from '../../../changes/interests.ts'
 import { json } from '../../../lib/fields.ts'
 import { defineStep } from './define-step.ts'
@@ -26,9 +27,11 @@ export const conditionStep = defineStep({
   schema,
   tree: treeOf,
   interests: (config) => interestsIn(referencesOf(treeOf(config))),
-  run: (_config, { audience, subject, context, now }) => {
+  run: async (_config, { audience, subject, context, now }, tx) => {
     if (!audience) throw new Error('The condition was not read')
-    const branch = matchTree(audience, { ...subject, context }, now) ? 'yes' : 'no'
+    const asked = { ...subject, context }
+    await takeSearch(tx, audience, asked)
+    const branch = matchTree(audience, asked, now) ? 'yes' : 'no'
     return { kind: 'done', branch, output: { branch } }
   },
 })

@@ -8,7 +8,9 @@ import { fieldError } from '../../../errors.ts'
 import type { Template } from '../../../generated/prisma/client.ts'
 import type { Tracking } from '../../../generated/prisma/enums.ts'
 import type { JsonObject } from '../../../lib/json.ts'
-import type { WorkflowMail } from './workflow-mail.ts'
+import type { Composed } from '../../emails/compose.ts'
+import type { EndedCall, WorkflowCall } from '../../webhooks/workflow-calls.ts'
+import type { StepText } from './webhook.rules.ts'
 
 /** An execution that has come to a step. */
 export type At = {
@@ -20,13 +22,30 @@ export type At = {
   waited: boolean
   /** Id of the event that it has waited for here. */
   wokenBy: string | null
+  /** The end of the call that it has made here and waited for. */
+  ended: EndedCall | null
   /** What the step's condition asks for; null without one. */
   audience: Audience | null
   /** The template of the step, with a sender that may send; null without one. */
   template: Template | null
   /** Of the project. */
-  settings: { language: string; tracking: Tracking }
+  settings: { language: string; footerText: string | null; tracking: Tracking }
   now: Date
+  /** The contact with an address, who is made one when nobody has it. */
+  receiverAt: (email: string) => Promise<Receiver>
+}
+
+/** Who gets a message. */
+export type Receiver = { contactId: string; email: string; subscribed: boolean }
+
+/** A message that is stored with the end of the step. */
+export type WorkflowMail = {
+  emailId: string
+  executionId: string
+  contactId: string
+  to: string
+  template: Template
+  composed: Composed
 }
 
 /** A change of the contact. It is the same for all executions that are at the step. */
@@ -43,7 +62,8 @@ export type Outcome =
       mail?: WorkflowMail
       update?: ContactUpdate
     }
-  | { kind: 'wait'; until: Date | null; event: string | null }
+  /** It goes on at the time, at the event, or at the end of the call. */
+  | { kind: 'wait'; until: Date | null; event: string | null; call?: WorkflowCall; output?: JsonObject }
   | { kind: 'exit'; reason: string | null }
 
 export type PreparedStep = {
@@ -60,6 +80,8 @@ export type StepDefinition = {
   check: (config: unknown) => JsonObject
   /** What the settings name, which must not be deleted. */
   interests: (config: JsonObject) => Interest[]
+  /** The templates in the settings. */
+  templates: (config: JsonObject) => StepText[]
   prepare: (config: JsonObject) => PreparedStep
 }
 
@@ -68,6 +90,7 @@ type Parts<Config> = {
   sendsTemplate?: boolean
   schema: z.ZodType<Config>
   interests?: (config: Config) => Interest[]
+  templates?: (config: Config) => StepText[]
   tree?: (config: Config) => FilterTree
   run: (config: Config, at: At, tx: Ctx) => Outcome | Promise<Outcome>
 }
@@ -82,6 +105,7 @@ export function defineStep<Config>({
   sendsTemplate = false,
   schema,
   interests,
+  templates,
   tree,
   run,
 }: Parts<Config>): StepDefinition {
@@ -99,6 +123,7 @@ export function defineStep<Config>({
       return JSON.parse(text)
     },
     interests: (config) => interests?.(read(config)) ?? [],
+    templates: (config) => templates?.(read(config)) ?? [],
     prepare: (config) => {
       const checked = read(config)
       return { tree: tree?.(checked) ?? null, run: (at, tx) => run(checked, at, tx) }

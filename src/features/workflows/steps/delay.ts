@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { optional } from '../../../lib/fields.ts'
-import { isTimeZone } from '../../../lib/zoned-time.ts'
+import { optional, timeZone } from '../../../lib/fields.ts'
 import { defineStep } from './define-step.ts'
 import { DELAY_UNITS, delayMs, isUntil, MAX_DELAY_MS, readUntil } from './delay.rules.ts'
 
@@ -17,15 +16,7 @@ const schema = z
           params: { code: 'invalid_date' },
         }),
     ),
-    timezone: optional(
-      z
-        .string()
-        .max(100)
-        .refine(isTimeZone, {
-          error: 'must be a time zone of the IANA database, such as Europe/Berlin',
-          params: { code: 'invalid_string' },
-        }),
-    ),
+    timezone: optional(timeZone),
   })
   .refine(({ amount, until }) => amount !== undefined || until !== undefined, {
     error: 'is required, or until',

@@ -1,15 +1,15 @@
 import { z } from 'zod'
+import { MAX_EVENT_NAME } from '../../../changes/event-names.rules.ts'
 import { optional } from '../../../lib/fields.ts'
 import { defineStep } from './define-step.ts'
 
-const MAX_NAME = 255
 /** A year, in seconds. */
 const MAX_TIMEOUT = 31_536_000
 
 export const waitForEventStep = defineStep({
   title: 'Wait for event',
   schema: z.object({
-    eventName: z.string().min(1).max(MAX_NAME),
+    eventName: z.string().min(1).max(MAX_EVENT_NAME),
     timeout: optional(z.int().min(1).max(MAX_TIMEOUT)),
   }),
   interests: ({ eventName }) => [{ kind: 'EVENT', name: eventName, listens: true }],

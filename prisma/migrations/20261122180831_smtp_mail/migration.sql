@@ -1,0 +1,7 @@
+-- expand
+-- AlterTable
+ALTER TABLE "emails" ADD COLUMN     "answers_id" UUID;
+
+-- AlterTable
+ALTER TABLE "email_contents" ADD COLUMN     "files" JSONB,
+ADD COLUMN     "text" TEXT;

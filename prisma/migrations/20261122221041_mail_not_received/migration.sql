@@ -1,0 +1,3 @@
+-- expand
+-- AlterEnum
+ALTER TYPE "report_kind" ADD VALUE 'NOT_RECEIVED';
