@@ -91,6 +91,7 @@ function build(v: Variables) {
     databasePoolSize: v.DATABASE_POOL_SIZE,
     databaseWorkerPoolSize: v.DATABASE_WORKER_POOL_SIZE,
     databasePipelines: v.DATABASE_PIPELINES,
+    databaseStatementTimeoutMs: v.DATABASE_STATEMENT_TIMEOUT_SECONDS * 1_000,
     dataDir,
     roles: v.ROLES ?? [...BASIC_ROLES, ...(hasSmtpPort(v) ? (['smtp'] as const) : [])],
     /** Null when no process takes mail over SMTP, as far as this one is told. */

@@ -70,6 +70,7 @@ export async function startServices(
       poolSize: config.databasePoolSize,
       workerPoolSize: config.databaseWorkerPoolSize,
       pipelines: config.databasePipelines,
+      statementTimeoutMs: config.databaseStatementTimeoutMs,
       onError: (error) => logDatabaseAway(log, error),
     })
     parts.push({ name: 'database', stop: () => database.close() })

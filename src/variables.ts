@@ -63,6 +63,9 @@ export const variables = z.object({
   DATABASE_WORKER_POOL_SIZE: number(5, 2).describe(
     'connections for background work of a process that does it',
   ),
+  DATABASE_STATEMENT_TIMEOUT_SECONDS: number(5, 1, 60).describe(
+    'the longest that a statement of a request may take, or wait for a connection',
+  ),
   DATABASE_PIPELINES: number(3, 1).describe('pipelined connections per process for the hot paths'),
   DATA_DIR: z.string().default('.data').describe('embedded database, mailbox, uploads, development secrets'),
   ROLES: list

@@ -95,6 +95,7 @@ scenario('The configuration', startDirectory, (test) => {
     assert.is(config.sendRatePerSecond, 50)
     assert.is(config.idempotencyTtlHours, 24)
     assert.equal(config.dnsServers, [])
+    assert.is(config.databaseStatementTimeoutMs, 5_000)
     assert.is(config.trackAcceptsSecretKey, false)
     assert.is(config.maxAttachments, 10)
     assert.is(config.maxAttachmentBytes, 10 * 1024 * 1024)
@@ -109,6 +110,7 @@ scenario('The configuration', startDirectory, (test) => {
       'HOST',
       'DATABASE_URL',
       'DATABASE_POOL_SIZE',
+      'DATABASE_STATEMENT_TIMEOUT_SECONDS',
       'ROLES',
       'API_URL',
       'DASHBOARD_URL',

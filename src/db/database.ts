@@ -7,8 +7,6 @@ import { PipelinedConnections } from './pipelined-connections.ts'
 import { Pool } from './pool.ts'
 import { hasNotRun, type Sql, type Statement, sqlState, valuesOf } from './sql.ts'
 
-/** A statement of a request that takes longer is ended by the server; the request answers 503. */
-const STATEMENT_TIMEOUT_MS = 5_000
 const WORKER_STATEMENT_TIMEOUT_MS = 30_000
 const HEALTH_TIMEOUT_MS = 2_000
 /**
@@ -17,7 +15,6 @@ const HEALTH_TIMEOUT_MS = 2_000
  */
 const SHORT_LOCK_TIMEOUT_MS = 100
 const LOCK_TIMEOUT = '55P03'
-const CONNECT_TIMEOUT_MS = 5_000
 const ANALYTIC_CONNECTIONS = 3
 /** A long read that spreads over all processors ends sooner, but all others later. */
 const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0'
@@ -26,8 +23,9 @@ const FRESH_MAIL_CONNECTIONS = 1
 const DELIVERY_TIMEOUT_MS = 15_000
 /** Mail of many projects is settled together: mail whose row is locked is settled later, the rest now. */
 const SHORT_LOCKS = '-c lock_timeout=250'
-/** Longer than a statement may take: a waiting statement gets the place of one that was ended. */
-const ANALYTIC_SHARE = { perProject: 1, waitMs: STATEMENT_TIMEOUT_MS + 2_000 }
+const ANALYTIC_PER_PROJECT = 1
+/** How much longer a statement waits than it may take: it gets the place of one that was ended. */
+const ANALYTIC_EXTRA_WAIT_MS = 2_000
 
 /** One class of connections, for hand-written statements and for Prisma. */
 export type Connections = { pool: pg.Pool; prisma: PrismaClient; sql: Sql }
@@ -53,6 +51,11 @@ export type DatabaseOptions = {
   poolSize: number
   workerPoolSize: number
   pipelines: number
+  /**
+   * Milliseconds. A statement of a request that takes longer is ended by the server, and the request answers 503;
+   * the same when it waits longer for a connection.
+   */
+  statementTimeoutMs: number
   onError: (error: Error) => void
 }
 
@@ -64,17 +67,28 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
   const onError = (error: Error) => {
     if (!closing) options.onError(error)
   }
-  const openPool = (size: number, timeoutMs: number, options?: string) =>
-    poolOf(url, size, timeoutMs, onError, options)
-  const pool = openPool(options.poolSize, STATEMENT_TIMEOUT_MS)
-  const analyticPool = openPool(ANALYTIC_CONNECTIONS, STATEMENT_TIMEOUT_MS, ONE_PROCESSOR)
+  const { statementTimeoutMs } = options
+  const openPool = (size: number, timeoutMs: number, parameters?: string) =>
+    poolOf(url, {
+      size,
+      statementTimeoutMs: timeoutMs,
+      connectTimeoutMs: Math.min(statementTimeoutMs, timeoutMs),
+      parameters,
+      onError,
+    })
+  const pool = openPool(options.poolSize, statementTimeoutMs)
+  const analyticPool = openPool(ANALYTIC_CONNECTIONS, statementTimeoutMs, ONE_PROCESSOR)
+  const analyticSlots = new FairSlots(ANALYTIC_CONNECTIONS, {
+    perProject: ANALYTIC_PER_PROJECT,
+    waitMs: statementTimeoutMs + ANALYTIC_EXTRA_WAIT_MS,
+  })
   const delivery = openPool(DELIVERY_CONNECTIONS, DELIVERY_TIMEOUT_MS, SHORT_LOCKS)
   const freshMail = openPool(FRESH_MAIL_CONNECTIONS, DELIVERY_TIMEOUT_MS, SHORT_LOCKS)
   const health = openPool(1, HEALTH_TIMEOUT_MS)
   const pipelines = new PipelinedConnections(url, {
     connections: options.pipelines,
-    connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    connectTimeoutMs: statementTimeoutMs,
+    statementTimeoutMs,
     lockTimeoutMs: SHORT_LOCK_TIMEOUT_MS,
     onError,
   })
@@ -88,7 +102,9 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     queueSchema: queueSchemaOf(url),
     pool,
     prisma,
-    sql: requestSql(pool, pipelines, analyticPool),
+    sql: requestSql(pool, pipelines, (projectId, query, values) =>
+      analyticSlots.run(projectId, () => runOn(analyticPool, query, values)),
+    ),
     worker,
     delivery: (query, params) => runOn(delivery, query, valuesOf(query, params)),
     freshMail: (query, params) => runOn(freshMail, query, valuesOf(query, params)),
@@ -103,18 +119,25 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
   }
 }
 
+type PoolOptions = {
+  size: number
+  statementTimeoutMs: number
+  /** Until a connection is open, or one of the pool is free. */
+  connectTimeoutMs: number
+  /** For all statements of its connections, as in `options` of libpq. */
+  parameters: string | undefined
+  onError: (error: Error) => void
+}
+
 function poolOf(
   url: string,
-  size: number,
-  statementTimeoutMs: number,
-  onError: (error: Error) => void,
-  options?: string,
+  { size, statementTimeoutMs, connectTimeoutMs, parameters, onError }: PoolOptions,
 ): Pool {
   const pool = new Pool({
     queueSchema: queueSchemaOf(url),
-    connectionString: options === undefined ? url : withOptions(url, options),
+    connectionString: parameters === undefined ? url : withOptions(url, parameters),
     max: size,
-    connectionTimeoutMillis: Math.min(CONNECT_TIMEOUT_MS, statementTimeoutMs),
+    connectionTimeoutMillis: connectTimeoutMs,
     idleTimeoutMillis: 30_000,
     statement_timeout: statementTimeoutMs,
     // The client's own clock, for a server that no longer answers at all.
@@ -147,13 +170,16 @@ function workerConnections(pool: Pool, schema: string): Connections & { close: (
   }
 }
 
-function requestSql(pool: Pool, pipelines: PipelinedConnections, analyticPool: Pool): Sql {
-  const slots = new FairSlots(ANALYTIC_CONNECTIONS, ANALYTIC_SHARE)
+type RunAnalytic = <Row extends object>(
+  projectId: string,
+  query: Statement<never, Row>,
+  values: unknown[],
+) => Promise<Row[]>
+
+function requestSql(pool: Pool, pipelines: PipelinedConnections, runAnalytic: RunAnalytic): Sql {
   return async <Row extends object>(query: Statement<never, Row>, params: Record<string, unknown>) => {
     const values = valuesOf(query, params)
-    if (query.kind === 'analytic') {
-      return slots.run(String(params.projectId), () => runOn(analyticPool, query, values))
-    }
+    if (query.kind === 'analytic') return runAnalytic(String(params.projectId), query, values)
     if (query.kind === 'usual') return runOn(pool, query, values)
     try {
       return await pipelines.query<Row>(query, values)

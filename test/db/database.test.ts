@@ -10,7 +10,13 @@ type Opened = ScratchDatabase & { database: Database }
 async function start(): Promise<Opened> {
   const scratch = await scratchDatabase()
   const onError = () => {}
-  const database = openDatabase(scratch.url, { poolSize: 1, workerPoolSize: 1, pipelines: 1, onError })
+  const database = openDatabase(scratch.url, {
+    poolSize: 1,
+    workerPoolSize: 1,
+    pipelines: 1,
+    statementTimeoutMs: 5_000,
+    onError,
+  })
   const stop = async () => {
     await database.close()
     await scratch.stop()

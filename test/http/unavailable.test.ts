@@ -16,7 +16,7 @@ function assertUnavailable(answer: Answer): void {
 
 async function startProxied(): Promise<Service & { proxy: DatabaseProxy }> {
   const proxy = await databaseProxy(process.env.TEST_DATABASE_URL ?? '')
-  const service = await startService({}, { reach: proxy.through })
+  const service = await startService({ DATABASE_STATEMENT_TIMEOUT_SECONDS: '5' }, { reach: proxy.through })
   const stop = async () => {
     await proxy.mend()
     await service.stop()

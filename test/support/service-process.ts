@@ -48,7 +48,15 @@ export function launchProcess(env: Record<string, string>) {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, ['src/bin/serve.ts'], {
     cwd: ROOT,
-    env: { PATH, HOME, NODE_COMPILE_CACHE, NODE_ENV: 'test', LOG_LEVEL: 'warn', ...env },
+    env: {
+      PATH,
+      HOME,
+      NODE_COMPILE_CACHE,
+      NODE_ENV: 'test',
+      LOG_LEVEL: 'warn',
+      DATABASE_STATEMENT_TIMEOUT_SECONDS: '20',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -119,9 +119,10 @@ scenario('Explanations', started, (test) => {
     await service.sql('update projects set disabled = true where id = $1', [service.project.id])
     assert.equal(await why(other.id), ['PROJECT_DISABLED', false, false])
     await service.sql('update projects set disabled = false where id = $1', [service.project.id])
-    await service.sql(`update workflows set trigger_type = 'EVENT', trigger_config = '{}' where id = $1`, [
-      other.id,
-    ])
+    await service.sql(
+      `update workflows set trigger_type = 'EVENT', trigger_config = '{}', next_at = null where id = $1`,
+      [other.id],
+    )
     assert.equal(await why(other.id), ['TRIGGER_INCOMPLETE', true, false])
   })
 
