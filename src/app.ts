@@ -13,7 +13,7 @@ import { Admission } from './http/admission.ts'
 import { limitConnections } from './http/budgets/connections.ts'
 import { StrangerLimit } from './http/budgets/stranger-limit.ts'
 import { createHttpServer, serveRoutes } from './http/server.ts'
-import { deliverMailJob, JOBS, PROJECT_WORKS, serviceMailJob, WORK_KINDS } from './jobs.ts'
+import { deliverMailJob, JOBS, PROJECT_WORKS, SWEEPS, serviceMailJob, WORK_KINDS } from './jobs.ts'
 import { freePort } from './lib/net/free-port.ts'
 import { OperatorError } from './lib/operator-error.ts'
 import { chooseMailer, mailboxReader } from './mail/choose-mailer.ts'
@@ -63,7 +63,11 @@ async function startWorker(services: Services, metrics: Metrics): Promise<Part> 
   const mailer = chooseMailer(services.config.mail, services.now)
   const delivery = deliverMailJob(services, mailer, metrics, () => running.wake(mailDeliveryWork))
   await runJobs(services, [...JOBS, serviceMailJob(mailer)], metrics)
-  const running: RunningWork = runProjectWork(services, [delivery.work, ...PROJECT_WORKS], metrics)
+  const running: RunningWork = runProjectWork(
+    services,
+    { works: [delivery.work, ...PROJECT_WORKS], sweeps: SWEEPS },
+    metrics,
+  )
   delivery.start()
   const stop = async () => {
     await running.stop()

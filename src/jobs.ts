@@ -13,6 +13,7 @@ import { deleteEventsJob } from './features/events/delete-events.job.ts'
 import { computeSegmentsJob } from './features/memberships/compute-segments.job.ts'
 import { followSegmentsJob } from './features/memberships/follow-segments.job.ts'
 import { applyReportsJob } from './features/notifications/apply-reports.job.ts'
+import { grownTablesSweep } from './features/operations/grown-tables.ts'
 import { purgeExpiredJob } from './features/operations/purge-expired.job.ts'
 import { checkReputationJob } from './features/reputation/check-reputation.job.ts'
 import { serviceMailQueue } from './features/service-mail/service-mail.job.ts'
@@ -25,6 +26,7 @@ import { advanceWorkflowsJob } from './features/workflows/engine/advance-workflo
 import type { Job } from './queue/define-job.ts'
 import type { ProjectWork } from './queue/define-work.ts'
 import type { WorkKind } from './queue/job-queue.ts'
+import type { Sweep } from './queue/sweeper.ts'
 
 /** Background work of the service itself, and on a schedule. */
 export const JOBS: readonly Job[] = [purgeExpiredJob]
@@ -59,6 +61,9 @@ export const PROJECT_WORKS: readonly ProjectWork[] = [
   countUsageJob,
   syncAccountsJob,
 ]
+
+/** What is looked after beside the work of projects. */
+export const SWEEPS: readonly Sweep[] = [grownTablesSweep]
 
 /** Every kind of project work by its name. */
 export const WORK_KINDS: readonly WorkKind[] = [mailDeliveryWork, ...PROJECT_WORKS.map(({ kind }) => kind)]

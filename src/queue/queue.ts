@@ -9,7 +9,7 @@ import type { ProjectWork } from './define-work.ts'
 import type { WorkKind } from './job-queue.ts'
 import { ProjectWorker } from './project-worker.ts'
 import type { QueueConnections } from './queue-connections.ts'
-import { Sweeper } from './sweeper.ts'
+import { type Sweep, Sweeper, sweepOf } from './sweeper.ts'
 
 const POLL_SECONDS = 2
 /** How often jobs are looked for whose worker has died. */
@@ -115,10 +115,10 @@ export type RunningWork = {
   stop: () => Promise<void>
 }
 
-/** Starts to run project work in this process. */
+/** Starts to run project work in this process, and what else is looked after. */
 export function runProjectWork(
   services: Services,
-  works: readonly ProjectWork[],
+  { works, sweeps }: { works: readonly ProjectWork[]; sweeps: readonly Sweep[] },
   metrics: Metrics,
 ): RunningWork {
   const workers = new Map(works.map((work) => [work.kind.name, new ProjectWorker(services, work, metrics)]))
@@ -126,7 +126,7 @@ export function runProjectWork(
     if (queue === '') for (const worker of workers.values()) worker.wake()
     else workers.get(queue)?.wake()
   })
-  const sweeper = new Sweeper(services, works)
+  const sweeper = new Sweeper(services, [...sweeps, ...works.map(sweepOf)])
   for (const worker of workers.values()) worker.start()
   sweeper.start()
   return {

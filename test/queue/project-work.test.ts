@@ -21,7 +21,7 @@ async function running(
     [],
     works.map(({ kind }) => kind),
   )
-  const work = runProjectWork(services, works, createMetrics())
+  const work = runProjectWork(services, { works, sweeps: [] }, createMetrics())
   try {
     await body((projectId) => {
       for (const { kind } of works) services.work.ask(kind, { projectId })

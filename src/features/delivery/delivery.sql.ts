@@ -171,7 +171,10 @@ export type DueEmail = {
 
 /**
  * Reads all that is needed to hand over messages, as it is at this moment. Messages that have been deleted meanwhile
- * have no row. Keys: the primary ones, domains_domain_key.
+ * have no row. Keys: the primary ones, domains_project_id_domain_key.
+ *
+ * `offset 0` keeps the planner from joining in another order, such as all contacts of the project with all its mail: it may have
+ * chosen its plan when these were few.
  */
 export const readDueMail = statement<{ clockShift: number; projectIds: string[]; ids: string[] }, DueEmail>(
   'read-due-mail',
@@ -186,13 +189,20 @@ export const readDueMail = statement<{ clockShift: number; projectIds: string[];
      case when e.campaign_id is not null then c.data end as data,
      campaign.status as "campaignStatus", campaign.paused as "campaignPaused"
    from unnest(:projectIds::uuid[], :ids::uuid[]) as asked (project_id, id)
-   join emails e on e.project_id = asked.project_id and e.id = asked.id
-   join contacts c on c.project_id = e.project_id and c.id = e.contact_id
-   left join email_contents content on content.project_id = e.project_id and content.email_id = e.id
-   left join campaigns campaign on campaign.project_id = e.project_id and campaign.id = e.campaign_id
-     and not campaign.deleted
-   left join suppressions s on s.project_id = e.project_id and s.email = e.to_email
-   left join domains d on d.project_id = e.project_id and d.domain = substring(e."from" from '[^@]*$')`,
+   cross join lateral (
+     select * from emails e where e.project_id = asked.project_id and e.id = asked.id offset 0) e
+   cross join lateral (
+     select * from contacts c where c.project_id = e.project_id and c.id = e.contact_id offset 0) c
+   left join lateral (
+     select * from email_contents t where t.project_id = e.project_id and t.email_id = e.id offset 0) content on true
+   left join lateral (
+     select * from campaigns m where m.project_id = e.project_id and m.id = e.campaign_id and not m.deleted offset 0
+   ) campaign on true
+   left join lateral (
+     select email from suppressions s where s.project_id = e.project_id and s.email = e.to_email offset 0) s on true
+   left join lateral (
+     select * from domains d where d.project_id = e.project_id and d.domain = substring(e."from" from '[^@]*$') offset 0
+   ) d on true`,
 )
 
 export const attachmentsOfSet = statement<

@@ -38,8 +38,8 @@ type Applying = {
  */
 export const applyOutcomes = statement<Applying, { heard: Consumer[] }>(
   'apply-mail-reports',
-  `with told as (
-     select * from unnest(:mailIds::uuid[], :statuses::email_status[], :deliveredAt::timestamptz[], :bouncedAt::timestamptz[],
+  `with told as materialized (
+     select :projectId::uuid as project_id, n.* from unnest(:mailIds::uuid[], :statuses::email_status[], :deliveredAt::timestamptz[], :bouncedAt::timestamptz[],
        :softBouncedAt::timestamptz[], :complainedAt::timestamptz[], :rejectedAt::timestamptz[], :wereGivenUp::boolean[],
        :errors::text[], :delivered::int[], :bounced::int[], :complained::int[])
        as n (id, status, delivered_at, bounced_at, soft_bounced_at, complained_at, rejected_at, was_given_up, error, delivered,
@@ -53,7 +53,7 @@ export const applyOutcomes = statement<Applying, { heard: Consumer[] }>(
        soft_bounced_at = least(e.soft_bounced_at, n.soft_bounced_at),
        complained_at = least(e.complained_at, n.complained_at), rejected_at = least(e.rejected_at, n.rejected_at),
        error = coalesce(n.error, e.error), updated_at = :now::timestamptz
-     from told n where e.project_id = :projectId::uuid and e.id = n.id
+     from told n where e.project_id = n.project_id and e.id = n.id
      returning e.project_id, e.id, e.contact_id, e.campaign_id, e.variant, e.source_type, n.delivered, n.bounced,
        n.complained, n.status is not null as has_left, n.was_given_up, ${lifecycleData('e')} as data
    ),
@@ -99,16 +99,18 @@ export const unsubscribeReported = statement<
   { heard: Consumer[] }
 >(
   'unsubscribe-reported-contacts',
-  `with told as (
-     select distinct on (e.contact_id) e.contact_id, e.id as email_id, t.event_id, t.source
-     from unnest(:mailIds::uuid[], :eventIds::uuid[], :sources::text[]) with ordinality
-       as t (email_id, event_id, source, place)
-     join emails e on e.project_id = :projectId::uuid and e.id = t.email_id
-     order by e.contact_id, t.place
+  `with asked as materialized (
+     select :projectId::uuid as project_id, a.* from unnest(:mailIds::uuid[], :eventIds::uuid[], :sources::text[]) with ordinality
+       as a (email_id, event_id, source, place)
+   ),
+   told as (
+     select distinct on (e.contact_id) e.project_id, e.contact_id, e.id as email_id, asked.event_id, asked.source
+     from asked join emails e on e.project_id = asked.project_id and e.id = asked.email_id
+     order by e.contact_id, asked.place
    ),
    changed as (
      update contacts c set subscribed = false, subscription_event_id = told.event_id, updated_at = :now::timestamptz
-     from told where c.project_id = :projectId::uuid and c.id = told.contact_id and c.subscribed
+     from told where c.project_id = told.project_id and c.id = told.contact_id and c.subscribed
      returning c.project_id, c.id, told.event_id, c.subscribed, told.source, told.email_id
    ),
    ${subscriptionCtes('source', { emailId: 'email_id' })}
@@ -124,8 +126,11 @@ export const contactsOfSoftBounces = statement<
   { mailId: string }
 >(
   'contacts-of-soft-bounces',
-  `select (array_agg(mail.id order by mail.id desc))[1] as "mailId"
-   from emails mail, lateral (
+  `with asked as materialized (
+     select :projectId::uuid as project_id, id from unnest(:mailIds::uuid[]) as a (id)
+   )
+   select (array_agg(mail.id order by mail.id desc))[1] as "mailId"
+   from asked join emails mail on mail.project_id = asked.project_id and mail.id = asked.id, lateral (
      select count(*) filter (where last.delivered_at is null and last.soft_bounced_at is not null) as count,
        min(last.soft_bounced_at) as since, max(last.soft_bounced_at) as until
      from (
@@ -135,7 +140,6 @@ export const contactsOfSoftBounces = statement<
        order by e.id desc limit :most::int
      ) last
    ) streak
-   where mail.project_id = :projectId::uuid and mail.id = any(:mailIds::uuid[])
-     and streak.count = :most::int and streak.until - streak.since >= :days::int * interval '1 day'
+   where streak.count = :most::int and streak.until - streak.since >= :days::int * interval '1 day'
    group by mail.contact_id`,
 )

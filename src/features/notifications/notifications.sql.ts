@@ -120,17 +120,24 @@ export const firstReports = statement<{ projectId: string; limit: number; clockS
    order by r.id`,
 )
 
-/** The messages of reports, locked with their contacts; as a join, for the sake of partitions. Key: emails_pkey. */
+/**
+ * The messages of reports, locked with their contacts, in the order of their ids. Each is looked up by itself, whatever the
+ * planner takes the number of a project's rows to be. Keys: emails_pkey, contacts_pkey.
+ */
 export const lockReported = statement<{ projectId: string; ids: string[] }, ReportedMail>(
   'lock-reported-mail',
-  `select e.id, e.contact_id as "contactId", e.to_email as "toEmail", e.status, e.type, p.tracking, e.sent_at as "sentAt",
+  `with asked as materialized (
+     select :projectId::uuid as project_id, id from unnest(:ids::uuid[]) as a (id) order by id
+   )
+   select e.id, e.contact_id as "contactId", e.to_email as "toEmail", e.status, e.type, p.tracking, e.sent_at as "sentAt",
      e.delivered_at as "deliveredAt", e.bounced_at as "bouncedAt", e.soft_bounced_at as "softBouncedAt",
      e.complained_at as "complainedAt", e.rejected_at as "rejectedAt"
-   from unnest(:ids::uuid[]) as asked (id)
-   join emails e on e.project_id = :projectId::uuid and e.id = asked.id
-   join contacts c on c.project_id = e.project_id and c.id = e.contact_id
-   join projects p on p.id = e.project_id
-   order by e.id for no key update of e for key share of c`,
+   from asked
+   cross join lateral (
+     select * from emails e where e.project_id = asked.project_id and e.id = asked.id for no key update) e
+   cross join lateral (
+     select c.id from contacts c where c.project_id = e.project_id and c.id = e.contact_id for key share) c
+   join projects p on p.id = e.project_id`,
 )
 
 /** Looks at reports again later. */

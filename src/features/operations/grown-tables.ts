@@ -1,0 +1,17 @@
+import type { Ctx } from '../../ctx.ts'
+import type { Sweep } from '../../queue/sweeper.ts'
+import { analyzeTable, grownTables } from './grown-tables.sql.ts'
+
+const LEAST_ROWS = 1_000
+const MOST_ROWS = 1_000_000
+
+/**
+ * Has Postgres count tables anew that have doubled, so that statements are planned for what is there: autovacuum looks once a
+ * minute, and until then a statement that was planned when a table was empty would read all of it each time.
+ */
+export async function countGrownTables(ctx: Ctx): Promise<void> {
+  const grown = await ctx.sql(grownTables, { least: LEAST_ROWS, most: MOST_ROWS })
+  for (const { table } of grown) await ctx.sql(analyzeTable(table), {})
+}
+
+export const grownTablesSweep: Sweep = { name: 'operations.count-grown-tables', run: countGrownTables }
