@@ -130,9 +130,9 @@ try {
   const before = await diskOf(database)
   const id = await newCampaign(service, database)
   await json(`${service.url}/campaigns/${id}/send`, secret, 'POST', {})
-  const frozenMs = await until(service, secret, id, (counts) => counts.totalRecipients === CONTACTS)
   let isOver = false
   const fresh = freshMail(database, service, sink, () => isOver)
+  const frozenMs = await until(service, secret, id, (counts) => counts.totalRecipients === CONTACTS)
   await until(service, secret, id, ({ status }) => String(status) === 'SENT')
   isOver = true
   const seen = await sink.ask('count')

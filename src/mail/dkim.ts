@@ -1,5 +1,9 @@
 import { createHash, type KeyObject, sign } from 'node:crypto'
+import { promisify } from 'node:util'
 import { Pauses } from '../lib/async/pauses.ts'
+
+/** In a thread of Node's pool: it is the costliest part of a message, and the event loop has others to serve. */
+const signBeside = promisify(sign)
 
 export type DkimOptions = {
   /** Domain in ASCII. */
@@ -23,7 +27,7 @@ export async function dkimSignature(header: Buffer, body: Buffer, options: DkimO
     ` q=dns/txt; s=${options.selector};\r\n bh=${await bodyHash(body)};\r\n` +
     ` h=${folded(['from', ...present].join(':'))};\r\n b=`
   const covered = [...present.map((name) => fields.get(name)), relaxedField(field)].join('\r\n')
-  const signature = sign('rsa-sha256', Buffer.from(covered, 'latin1'), options.privateKey)
+  const signature = await signBeside('rsa-sha256', Buffer.from(covered, 'latin1'), options.privateKey)
   return `${field}${signature.toString('base64').replace(/.{72}(?=.)/g, '$&\r\n  ')}\r\n`
 }
 

@@ -28,7 +28,7 @@ export function batchOf(mails: OutgoingMail[]): MailgunMessageData | null {
   if (!first?.parts) return null
   const { from, replyTo, parts } = first
   const names = customHeaders(first).map(({ name }) => name)
-  const variables = new Map(mails.map((mail) => [recipient(mail), variablesOf(mail, names)]))
+  const variables = new Map(mails.map((mail) => [asciiAddress(mail.to.address), variablesOf(mail, names)]))
   // The variables are found by the address.
   if (variables.size < mails.length) return null
   const call = {
@@ -50,12 +50,6 @@ export function batchOf(mails: OutgoingMail[]): MailgunMessageData | null {
 
 /** As RFC 5322, 3.2.4 has it; Mailgun encodes other characters than ASCII. */
 const quoted = (name: string): string => `"${oneLine(name).replace(/["\\]/g, '\\$&')}"`
-
-const PLAIN_ADDRESS = /^[\w.-]+@[a-z\d.-]+$/
-
-/** What has no other form need not be brought into it, which takes long for a thousand. */
-const recipient = ({ to: { address } }: OutgoingMail): string =>
-  PLAIN_ADDRESS.test(address) ? address : asciiAddress(address)
 
 const place = (name: string): string => `%recipient.${name}%`
 

@@ -118,10 +118,14 @@ function options(mail: OutgoingMail): MailComposerOptions {
   }
 }
 
+/** What has no other form need not be brought into it, which takes long for a thousand. */
+const PLAIN_ADDRESS = /^[\w.-]+@[a-z\d.-]+$/
+
 /**
  * The address as it stands in a header and in the envelope: with the domain in ASCII, quoted where needed.
  */
 export function asciiAddress(address: string): string {
+  if (PLAIN_ADDRESS.test(address)) return address
   if (!ADDRESS_SHAPE.test(address)) {
     throw new UnsendableMail(`${JSON.stringify(address)} is not an email address`)
   }
