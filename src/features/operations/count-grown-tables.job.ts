@@ -1,6 +1,6 @@
 import type { Ctx } from '../../ctx.ts'
 import type { Sweep } from '../../queue/sweeper.ts'
-import { analyzeTable, grownTables } from './grown-tables.sql.ts'
+import { analyzeTable, grownTables } from './count-grown-tables.sql.ts'
 
 const LEAST_ROWS = 1_000
 const MOST_ROWS = 1_000_000
@@ -14,4 +14,4 @@ export async function countGrownTables(ctx: Ctx): Promise<void> {
   for (const { table } of grown) await ctx.sql(analyzeTable(table), {})
 }
 
-export const grownTablesSweep: Sweep = { name: 'operations.count-grown-tables', run: countGrownTables }
+export const countGrownTablesSweep: Sweep = { name: 'operations.count-grown-tables', run: countGrownTables }

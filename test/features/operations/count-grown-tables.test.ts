@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { countGrownTables } from '../../../src/features/operations/grown-tables.ts'
+import { countGrownTables } from '../../../src/features/operations/count-grown-tables.job.ts'
 import { query } from '../../support/query.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService, until } from '../../support/service.ts'
