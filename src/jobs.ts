@@ -13,7 +13,7 @@ import { deleteEventsJob } from './features/events/delete-events.job.ts'
 import { computeSegmentsJob } from './features/memberships/compute-segments.job.ts'
 import { followSegmentsJob } from './features/memberships/follow-segments.job.ts'
 import { applyReportsJob } from './features/notifications/apply-reports.job.ts'
-import { countGrownTablesSweep } from './features/operations/count-grown-tables.job.ts'
+import { countGrownTablesJob } from './features/operations/count-grown-tables.job.ts'
 import { purgeExpiredJob } from './features/operations/purge-expired.job.ts'
 import { checkReputationJob } from './features/reputation/check-reputation.job.ts'
 import { serviceMailQueue } from './features/service-mail/service-mail.job.ts'
@@ -63,7 +63,7 @@ export const PROJECT_WORKS: readonly ProjectWork[] = [
 ]
 
 /** What is looked after beside the work of projects. */
-export const SWEEPS: readonly Sweep[] = [countGrownTablesSweep]
+export const SWEEPS: readonly Sweep[] = [countGrownTablesJob]
 
 /** Every kind of project work by its name. */
 export const WORK_KINDS: readonly WorkKind[] = [mailDeliveryWork, ...PROJECT_WORKS.map(({ kind }) => kind)]

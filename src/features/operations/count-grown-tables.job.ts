@@ -14,4 +14,4 @@ export async function countGrownTables(ctx: Ctx): Promise<void> {
   for (const { table } of grown) await ctx.sql(analyzeTable(table), {})
 }
 
-export const countGrownTablesSweep: Sweep = { name: 'operations.count-grown-tables', run: countGrownTables }
+export const countGrownTablesJob: Sweep = { name: 'operations.count-grown-tables', run: countGrownTables }
