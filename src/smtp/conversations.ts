@@ -35,8 +35,14 @@ export class Conversations {
     this.#known.set(id, { endsAt: performance.now() + STRANGER_MS, isBusy: false })
   }
 
+  /** False once the client has hung up, which it may do while something is worked out for it. */
+  isOpen(id: string): boolean {
+    return this.#known.has(id)
+  }
+
   /** A key was shown, or a message has been answered. */
   goesOn(id: string): void {
+    if (!this.isOpen(id)) return
     this.#known.set(id, { endsAt: performance.now() + IDLE_MS, isBusy: false })
     // The answer goes first.
     if (this.#isStopping) setImmediate(() => this.hangUp(id, STOPPING))
@@ -44,6 +50,7 @@ export class Conversations {
 
   /** A message is being received and worked on. */
   receives(id: string): void {
+    if (!this.isOpen(id)) return
     this.#known.set(id, { endsAt: performance.now() + MESSAGE_MS, isBusy: true })
   }
 

@@ -60,10 +60,6 @@ export function replyOf(error: AppError, requestId: string): SMTPServerError {
 
 export const TOO_MANY_CONNECTIONS = reply([421, '4.7.0'], 'Too many connections of this project; use fewer.')
 export const STOPPING = reply([421, '4.3.2'], 'The service is being restarted; try again in a moment.')
-export const NO_ROOM = reply(
-  [451, '4.3.1'],
-  'Other large messages are being received; try again in a moment.',
-)
 export const TOO_SLOW = reply([421, '4.4.2'], 'The connection was idle, or too slow, for too long.')
 export const NEEDS_TLS = reply([538, '5.7.11'], 'Keys are taken over TLS only.')
 export const NO_RELAY = reply([550, '5.7.1'], 'Relay access denied: the domain receives no mail here.')

@@ -47,7 +47,7 @@ export async function startSmtpDoor(
   try {
     await open(door.ports.submission, { ...submission, ...plain })
     await open(door.ports.tls, { ...submission, secure: true })
-    await open(door.ports.inbound, { ...new InboundDoor(parts).options(), ...(tls ? {} : plain) })
+    await open(door.ports.inbound, new InboundDoor(parts).options())
   } catch (error) {
     await stop()
     throw error

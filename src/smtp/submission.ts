@@ -76,6 +76,8 @@ export class SubmissionDoor {
     if (!session.secure && !mayBePlain) throw NEEDS_TLS
     const key = password ?? ''
     const { project } = await this.#actorOf(key, session)
+    // Nobody would take back what is counted from here on.
+    if (!this.#parts.conversations.isOpen(session.id)) throw TOO_SLOW
     const open = this.#connections.get(project.id) ?? 0
     if (open >= CONNECTIONS_PER_PROJECT) throw TOO_MANY_CONNECTIONS
     this.#connections.set(project.id, open + 1)

@@ -2,16 +2,19 @@ import * as assert from 'uvu/assert'
 import { MessageRoom } from '../../src/smtp/message-room.ts'
 import { member } from '../support/browser-session.ts'
 import { MINUTE } from '../support/clock.ts'
+import { hold } from '../support/held-lock.ts'
 import { nothingShared, scenario } from '../support/scenario.ts'
 import { talk } from '../support/smtp-talk.ts'
 import { type Door, startDoor } from './smtp-support.ts'
 
 const PLAIN = { SMTP_DOOR_CERT_FILE: '', SMTP_DOOR_KEY_FILE: '', SMTP_DOOR_TLS_PORT: '' }
 
+const logIn = (key: string): string => `AUTH PLAIN ${Buffer.from(`\0x\0${key}`).toString('base64')}\r\n`
+
 async function loggedIn({ ports, project }: Door, key = project.secret) {
   const client = await talk(ports.submission)
   await client.ask('EHLO x.example')
-  const answer = await client.ask(`AUTH PLAIN ${Buffer.from(`\0x\0${key}`).toString('base64')}`)
+  const answer = await client.ask(logIn(key).trim())
   return { client, answer }
 }
 
@@ -53,6 +56,42 @@ scenario(
       const letter = `From: ${from}\r\nSubject: x\r\n\r\n${'x'.repeat(1_100_000)}`
       assert.match(await client.send(from, ['big@example.org'], letter), /^552 5\.3\.4/)
       assert.match(await client.send(from, ['small@example.org'], `From: ${from}\r\n\r\nx`), /^250 2\.0\.0/)
+      client.close()
+    })
+
+    test('forgets clients that hang up while their key is looked up', async (door) => {
+      const { secret } = await door.newProject()
+      const hangUp = async () => {
+        const held = await hold(door.databaseUrl, 'lock table projects in access exclusive mode')
+        try {
+          const clients = await Promise.all(Array.from({ length: 5 }, () => talk(door.ports.submission)))
+          for (const client of clients) await client.ask('EHLO x.example')
+          for (const client of clients) client.write(logIn(secret))
+          await held.waiters(clients.length)
+          for (const client of clients) client.close()
+          // The server has seen the ends of the others when it answers this one.
+          const last = await talk(door.ports.submission)
+          await last.ask('EHLO x.example')
+          last.close()
+        } finally {
+          await held.release()
+        }
+        // A key that was looked up is remembered for five seconds.
+        door.clock.advance(6_000)
+      }
+      // More than a project may have open.
+      for (let hung = 0; hung <= 100; hung += 5) await hangUp()
+      const { client, answer } = await loggedIn(door, secret)
+      assert.match(answer, /^235/, 'none of them counts for the project')
+      client.close()
+    })
+
+    test('takes no keys where mail of other servers comes in', async (door) => {
+      const client = await talk(door.ports.inbound)
+      const offered = await client.ask('EHLO x.example')
+      assert.not.match(offered, 'AUTH')
+      assert.not.match(offered, 'STARTTLS')
+      assert.match(await client.ask(logIn(door.project.secret).trim()), /^5/)
       client.close()
     })
 
