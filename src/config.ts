@@ -154,8 +154,8 @@ function build(v: Variables) {
     /** 0: kept. Whole months are removed. */
     ...keptMail(v),
     contactJobRetentionDays: v.CONTACT_JOB_RETENTION_DAYS,
-    /** 0: kept. */
     allowPrivateWebhooks: v.ALLOW_PRIVATE_WEBHOOKS,
+    /** 0: kept. */
     uploadRetentionDays: v.UPLOAD_RETENTION_DAYS,
     executionRetentionDays: v.WORKFLOW_EXECUTION_RETENTION_DAYS,
     eventCountRetentionDays: v.EVENT_COUNT_RETENTION_DAYS,

@@ -28,7 +28,7 @@ import type { ProjectWork } from './queue/define-work.ts'
 import type { WorkKind } from './queue/job-queue.ts'
 import type { Sweep } from './queue/sweeper.ts'
 
-/** Background work of the service itself, and on a schedule. */
+/** The service itself has these done on a schedule. */
 export const JOBS: readonly Job[] = [purgeExpiredJob]
 
 export { deliverMailJob } from './features/delivery/deliver-mail.job.ts'

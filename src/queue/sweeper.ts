@@ -6,7 +6,7 @@ import { PRIORITIES } from './priorities.ts'
 import { claimSweep, failedProjects } from './sweep.sql.ts'
 
 const SWEEP_MS = 2_000
-/** A sweep that takes long comes less often: it has at most a tenth of the time. */
+/** A sweep that takes long comes less often: up to three seconds it has at most a tenth of the time. */
 const SHARE = 10
 /** The longest that a sweep rests, however long it took. */
 const LONGEST_REST_MS = 30_000
@@ -15,7 +15,7 @@ const WARN_AFTER = 5
 /** Work that was given up is begun again after this time: the reason of its failure may be gone. */
 const GIVEN_UP_MINUTES = 10
 
-/** Something that is looked after every two seconds. One process at a time does it. */
+/** Something that is looked after every two seconds, by the process that begins first; one that takes longer may run in another as well. */
 export type Sweep = { name: string; run: (ctx: Ctx) => Promise<void> }
 
 /** Sweeps apart: one that waits for something holds up no other. */

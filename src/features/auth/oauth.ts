@@ -8,8 +8,6 @@ import { decrypt, encrypt } from '../../lib/secrets.ts'
 import { isEmailAddress, normalizeEmail } from '../../messages/email-address.rules.ts'
 import { type Identity, signInThrough } from './provider-accounts.ts'
 
-export type ProviderName = keyof Config['oauth']
-
 /** Milliseconds for each request to the provider. */
 const PROVIDER_MS = 10_000
 /** How long somebody may take at the provider, in seconds. */

@@ -3,7 +3,7 @@ import { sendPasswordResetMail } from '../service-mail/service-mail.ts'
 import { spendToken } from '../service-mail/tokens.ts'
 import { dropCredentials, markVerified, setPassword } from '../users/users.ts'
 import type { ChangePasswordInput } from './auth.input.ts'
-import { checkOwnPassword, requesterOf } from './sign-in.ts'
+import { checkOwnPassword, forgetWrongPasswords, requesterOf } from './sign-in.ts'
 
 /** Mails a link when the address has an account; nothing in the answer or its time tells whether it has. */
 export async function requestPasswordReset(ctx: Ctx, email: string): Promise<void> {
@@ -19,10 +19,11 @@ export async function resetPassword(ctx: Ctx, token: string, password: string): 
   const passwordHash = await ctx.services.passwords.hash(password, requesterOf(ctx))
   await ctx.atomically(async (tx) => {
     const userId = await spendToken(tx, token, 'RESET_PASSWORD')
-    const { emailVerifiedAt } = await tx.db.user.findUniqueOrThrow({ where: { id: userId } })
+    const { email, emailVerifiedAt } = await tx.db.user.findUniqueOrThrow({ where: { id: userId } })
     // Whoever made an account of an address that was not theirs must not keep a second factor in it.
     if (!emailVerifiedAt) await dropCredentials(tx, userId)
     await setPassword(tx, userId, passwordHash)
+    await forgetWrongPasswords(tx, email)
     await markVerified(tx, userId)
   })
 }

@@ -63,9 +63,18 @@ async function countAttempt(ctx: Ctx, address: string, email: string): Promise<v
   const [row] = await ctx.sql(noteAttempt, { address, email, now, expired, most: MAX_FAILURES })
   if (!row || row.failures <= MAX_FAILURES) return
   const resetSeconds = secondsUntil(row.windowStart.getTime() + WINDOW_MS, now)
+  const isOfCodes = address === ANYWHERE
+  const later = `Try again in ${Math.ceil(resetSeconds / 60)} minutes`
   throw tooManyRequests(
-    'Too many failed sign-ins with this account from this address.',
+    isOfCodes
+      ? 'Too many wrong codes for this account.'
+      : 'Too many failed sign-ins with this account from this address.',
     { limit: MAX_FAILURES, remaining: 0, resetSeconds },
-    `Try again in ${Math.ceil(resetSeconds / 60)} minutes, or set another password with POST /auth/request-password-reset.`,
+    isOfCodes ? `${later}.` : `${later}, or set another password with POST /auth/request-password-reset.`,
   )
+}
+
+/** Another password may be tried at once; who has only that is still kept from guessing codes. */
+export async function forgetWrongPasswords(tx: Ctx, email: string): Promise<void> {
+  await tx.db.signInFailure.deleteMany({ where: { email, address: { not: ANYWHERE } } })
 }

@@ -112,7 +112,14 @@ export const settleDeliveries = statement<Settling, { projectId: string; heard: 
 
 const UNKNOWN_OUTCOME = 'What became of the message could not be written down. It may have arrived.'
 
-type Dropping = { projectId: string; emailId: string; jobId: string; eventId: string; now: Date }
+type Dropping = {
+  projectId: string
+  emailId: string
+  jobId: string
+  attempt: number
+  eventId: string
+  now: Date
+}
 
 /**
  * Takes a message out of the queue whose outcome the database refuses even without its details: it must not be sent
@@ -122,7 +129,7 @@ export const dropDelivery = statement<Dropping, { projectId: string; heard: Cons
   'drop-delivery',
   `with gone as (
      delete from deliveries where project_id = :projectId::uuid and email_id = :emailId::uuid
-       and taken_by = :jobId::uuid
+       and taken_by = :jobId::uuid and taken_attempt = :attempt::int
      returning project_id, email_id, attempts
    ),
    failed as (

@@ -131,9 +131,9 @@ export class Settler {
     }
   }
 
-  async #drop({ projectId, id: emailId, jobId }: TakenEmail): Promise<void> {
+  async #drop({ projectId, id: emailId, jobId, jobAttempt: attempt }: TakenEmail): Promise<void> {
     const now = this.#services.now()
-    const dropping = { projectId, emailId, jobId, eventId: newId(now), now }
+    const dropping = { projectId, emailId, jobId, attempt, eventId: newId(now), now }
     this.#wake(await this.#services.database.delivery(dropDelivery, dropping))
   }
 

@@ -10,7 +10,7 @@ type Membership = { userId: string; role: Role }
 /** The owner stays the owner, whoever asks. */
 export const refusalToChange = (target: Membership): Refusal => (target.role === 'OWNER' ? 'owner' : null)
 
-/** Nobody removes himself, so that whoever may change members is still there afterwards. */
+/** Nobody can remove themselves, so that whoever may change members is still there afterwards. */
 export function refusalToRemove(target: Membership, actorId: string | null): Refusal {
   return target.userId === actorId ? 'self' : refusalToChange(target)
 }

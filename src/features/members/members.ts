@@ -197,7 +197,7 @@ function assertAllowed(refusal: Refusal): void {
     })
   }
   if (refusal === 'self') {
-    throw new AppError('FORBIDDEN', 'Nobody removes himself from a project.', {
+    throw new AppError('FORBIDDEN', 'You cannot remove yourself from a project.', {
       suggestion: 'Ask another administrator or the owner to do it.',
     })
   }

@@ -34,7 +34,7 @@ type Applying = {
 /**
  * Writes down what became of messages, which are locked, and records the events. A message that has arrived, or never will,
  * is not tried again: it leaves the delivery queue, and the ledger of its campaign has it as sent. So it is with one that was
- * given up and has left the queue before.
+ * given up and has left the queue before. One that the provider refuses after all is not tried again either, and has failed.
  */
 export const applyOutcomes = statement<Applying, { heard: Consumer[] }>(
   'apply-mail-reports',
@@ -55,23 +55,25 @@ export const applyOutcomes = statement<Applying, { heard: Consumer[] }>(
        error = coalesce(n.error, e.error), updated_at = :now::timestamptz
      from told n where e.project_id = n.project_id and e.id = n.id
      returning e.project_id, e.id, e.contact_id, e.campaign_id, e.variant, e.source_type, n.delivered, n.bounced,
-       n.complained, n.status is not null as has_left, n.was_given_up, ${lifecycleData('e')} as data
+       n.complained, n.status is not null as has_left,
+       n.rejected_at is not null and e.status = 'FAILED' as was_refused, n.was_given_up, ${lifecycleData('e')} as data
    ),
    waiting as (
      delete from deliveries d using mail
-     where d.project_id = mail.project_id and d.email_id = mail.id and mail.has_left and d.taken_by is null
+     where d.project_id = mail.project_id and d.email_id = mail.id and d.taken_by is null
+       and (mail.has_left or mail.was_refused and d.due_at < 'infinity')
      returning d.project_id, d.email_id
    ),
-   arrived as (
+   ended as (
      select mail.*, waiting.email_id is not null as has_waited from mail left join waiting on waiting.email_id = mail.id
-     where mail.has_left and (waiting.email_id is not null or mail.was_given_up)
+     where waiting.email_id is not null or mail.has_left and mail.was_given_up
    ),
    ledger as (
-     update campaign_recipients r set status = 'SENT'
-     from arrived join campaign_recipients was on was.project_id = arrived.project_id
-       and was.campaign_id = arrived.campaign_id and was.contact_id = arrived.contact_id
+     update campaign_recipients r set status = case when ended.has_left then 'SENT' else 'FAILED' end::recipient_status
+     from ended join campaign_recipients was on was.project_id = ended.project_id
+       and was.campaign_id = ended.campaign_id and was.contact_id = ended.contact_id
      where r.project_id = was.project_id and r.campaign_id = was.campaign_id and r.contact_id = was.contact_id
-       and r.email_id = arrived.id and (r.status = 'FAILED' or r.status = 'SENDING' and arrived.has_waited)
+       and r.email_id = ended.id and (r.status = 'FAILED' and ended.has_left or r.status = 'SENDING' and ended.has_waited)
      returning r.project_id, r.campaign_id, r.variant, was.status as was, r.status
    ),
    ${tallyCte('select * from ledger')},

@@ -101,13 +101,22 @@ const KINDS: Record<string, ReportKind> = {
   unsubscribed: 'UNSUBSCRIBED',
 }
 
-function kindOf({ event, severity }: EventData): ReportKind | null {
-  if (event === 'failed') return severity === 'temporary' ? 'SOFT_BOUNCED' : 'BOUNCED'
+/** Mailgun has not tried these: the address is on one of its lists (User Manual, Tracking Failures). */
+const NOT_TRIED: Record<string, ReportKind> = {
+  'suppress-bounce': 'REJECTED',
+  'suppress-complaint': 'REJECTED',
+  'suppress-unsubscribe': 'UNSUBSCRIBED',
+}
+
+function kindOf({ event, severity, reason }: EventData): ReportKind | null {
+  if (event === 'failed') {
+    return severity === 'temporary' ? 'SOFT_BOUNCED' : (NOT_TRIED[reason ?? ''] ?? 'BOUNCED')
+  }
   return KINDS[event] ?? null
 }
 
 function reasonOf({ event, reason, 'delivery-status': status }: EventData): string | undefined {
   if (event !== 'failed' && event !== 'rejected') return undefined
-  const words = status?.message || status?.description
-  return [status?.code, words ?? reason].filter(Boolean).join(' ')
+  const words = status?.message || status?.description || reason
+  return [status?.code, words].filter(Boolean).join(' ')
 }

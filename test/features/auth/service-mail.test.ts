@@ -97,6 +97,19 @@ scenario("The service's own mails", startService, (test) => {
     assert.is(after.status, 200)
   })
 
+  test('a reset lets in who was locked out by wrong passwords', async (service) => {
+    const ada = await signedUp(service)
+    const stranger = browserAt(service.url)
+    const signIn = (password: string) => stranger.call('POST', '/auth/login', passwordOf(ada.email, password))
+    for (let count = 0; count < 10; count += 1) await signIn('a wrong password')
+    assertRefused(await signIn(PASSWORD), 429, 'RATE_LIMIT_EXCEEDED')
+    await stranger.call('POST', '/auth/request-password-reset', { email: ada.email })
+    const token = await tokenIn(service, ada.email, RESET)
+    const password = 'another password'
+    assert.is((await stranger.call('POST', '/auth/reset-password', { token, password })).status, 200)
+    assert.is((await signIn(password)).status, 200)
+  })
+
   test('a password that was set ends the links of all mails that would set another one', async (service) => {
     const ada = await signedUp(service)
     const stranger = browserAt(service.url)

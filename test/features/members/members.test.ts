@@ -87,7 +87,7 @@ scenario('Members of a project', start, (test) => {
     assert.is((await owner.call('DELETE', pathOf(project, invited.body.userId))).status, 404)
   })
 
-  test('keep exactly one owner, and nobody removes himself', async (service) => {
+  test('keep exactly one owner, and nobody can remove themselves', async (service) => {
     const { project, owner, admin, worker } = await projectWith(service)
     const [ownerId, adminId, workerId] = await Promise.all(
       [owner, admin, worker].map((someone) => idOf(service, someone)),

@@ -7,6 +7,7 @@ import type { ReportKind } from '../../../src/generated/prisma/enums.ts'
 import { scenario } from '../../support/scenario.ts'
 import { type Service, startService } from '../../support/service.ts'
 import { turnOf } from '../../support/work.ts'
+import { newCampaign } from '../campaigns/campaign-support.ts'
 import { applied, asCampaign, fateOf, type Left, left, talliesOf } from './notification-support.ts'
 
 const start = () => startService({ ROLES: 'http' })
@@ -136,6 +137,35 @@ scenario('What is heard of a message', start, (test) => {
     await applied(service)
     assert.is((await fateOf(service, mail)).status, 'DELIVERED')
     assert.equal(await service.sql('select email_id from deliveries where email_id = $1', [mail.id]), [])
+  })
+
+  test('ends further attempts when the provider refuses it after all', async (service) => {
+    const mail = await left(service, 'refused@example.org')
+    const { id: campaignId } = await newCampaign(service)
+    await service.sql(
+      `update emails set status = 'PENDING', sent_at = null, campaign_id = $2, source_type = 'CAMPAIGN' where id = $1`,
+      [mail.id, campaignId],
+    )
+    await service.sql(
+      `insert into campaign_recipients (project_id, campaign_id, contact_id, email_id, status)
+       values ($1, $2, $3, $4, 'SENDING')`,
+      [service.project.id, campaignId, mail.contactId, mail.id],
+    )
+    await service.sql(
+      `insert into deliveries (project_id, email_id, campaign_id, priority, size, attempts, due_at, uncertain)
+       values ($1, $2, $3, 2, 1, 1, now() + interval '1 hour', true)`,
+      [service.project.id, mail.id, campaignId],
+    )
+    await noteNotifications(service.ctx(), [
+      notificationOf(mail, { id: 'a', kind: 'REJECTED', at: Date.now() }),
+    ])
+    await applied(service)
+    assert.is((await fateOf(service, mail)).status, 'FAILED')
+    assert.equal(await service.sql('select email_id from deliveries where email_id = $1', [mail.id]), [])
+    assert.equal(
+      await service.sql('select status from campaign_recipients where campaign_id = $1', [campaignId]),
+      [{ status: 'FAILED' }],
+    )
   })
 
   test('of nobody here is kept for whoever runs the service', async (service) => {

@@ -81,6 +81,16 @@ scenario('Webhooks of Mailgun', start, (test) => {
     assert.equal(await fate(MAILGUN.unsubscribed), {
       ...{ ...nothing, subscribed: false, events: ['contact.unsubscribed'] },
     })
+    const suppressed = (reason: string) => ({
+      ...{ event: 'failed', severity: 'permanent', reason },
+      'delivery-status': { code: 605, message: '', description: 'Not delivering to a suppressed address' },
+    })
+    for (const reason of ['suppress-bounce', 'suppress-complaint']) {
+      assert.equal(await fate(suppressed(reason)), { ...nothing, status: 'FAILED', events: ['email.failed'] })
+    }
+    assert.equal(await fate(suppressed('suppress-unsubscribe')), {
+      ...{ ...nothing, subscribed: false, events: ['contact.unsubscribed'] },
+    })
     assert.equal(await fate(MAILGUN.rejected), { ...nothing, status: 'FAILED', events: ['email.failed'] })
   })
 

@@ -107,7 +107,7 @@ async function waiting(
   const call = callId === null ? null : await lastTryOf(ctx, callId)
   const tried =
     call && call.attempts > 0
-      ? `; it was tried ${call.attempts} times (${call.tries[0]?.error ?? 'under way'})`
+      ? `; it was tried ${call.attempts === 1 ? 'once' : `${call.attempts} times`} (${call.tries[0]?.error ?? 'under way'})`
       : ''
   const next = call?.dueAt ? `, and is tried next at ${timeOf(call.dueAt)}` : ''
   return {
